@@ -1,0 +1,50 @@
+"""Reads typed values from the process environment, loudly.
+
+Only `settings.py` uses this module. A value that is present but cannot be read raises
+`ImproperlyConfigured` with the variable's name; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"", "0", "false", "no", "off"})
+
+
+def text(name: str, default: str = "") -> str:
+    """Read NAME, or the content of the file that NAME_FILE points to."""
+    if name in os.environ:
+        return os.environ[name].strip()
+    path = os.environ.get(f"{name}_FILE", "")
+    if not path:
+        return default
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE cannot be read.") from error
+
+
+def boolean(name: str, default: bool = False) -> bool:
+    value = text(name, "on" if default else "off").lower()
+    if value in _TRUE:
+        return True
+    if value in _FALSE:
+        return False
+    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}.")
+
+
+def integer(name: str, default: int) -> int:
+    value = text(name, str(default))
+    try:
+        return int(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be a whole number.") from error
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """Read a list whose items are separated by commas or white space."""
+    return text(name, default).replace(",", " ").split()
