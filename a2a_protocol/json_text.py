@@ -48,15 +48,13 @@ MAX_DEPTH: Final = 64
 
 _REPLACEMENT: Final = "\ufffd"
 _SHOWN_NAME_LENGTH: Final = 64
-# Above this many digits no number is finite, and int() refuses long texts anyway.
-_MAX_INTEGER_TEXT: Final = 400
+# The largest double has 309 digits; int() refuses to read thousands of them.
+_SURELY_FINITE_DIGITS: Final = 308
+_POSSIBLY_FINITE_TEXT: Final = 310
 
 _BAD_CHARACTER: Final = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SUSPECT_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-# An exponent of three digits, or so many digits that one of two is enough. The
-# lookbehind keeps the search linear on long runs of digits.
-_SUSPECT_NUMBER: Final = re.compile(r"[eE]\+?[0-9]{3}|(?<![0-9])[0-9]{200}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +73,8 @@ class Document:
     outer_repeats: frozenset[str] = frozenset()
 
 
-class _RepeatedNameError(Exception):
-    pass
+class _NeedsCareError(Exception):
+    """The fast decoder met something that only the careful one can judge."""
 
 
 def load_json(body: bytes) -> JSONValue:
@@ -95,10 +93,10 @@ def read_document(body: bytes) -> Document:
         raise _parse_error("The body is not UTF-8.") from None
     try:
         value = _DECODER.decode(text)
-    except (ValueError, RecursionError, _RepeatedNameError):
+    except (ValueError, RecursionError, _NeedsCareError):
         document = _read_with_care(text)
     else:
-        document = Document(value=value, text=text, suspect=_is_suspect(text))
+        document = Document(value=value, text=text, suspect=_has_suspect_escape(text))
     if _is_too_deep(document):
         raise _parse_error(f"The body is nested over {MAX_DEPTH} levels deep.")
     return document
@@ -196,12 +194,28 @@ def _refuse_constant(name: str) -> NoReturn:
 def _unique_members(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _RepeatedNameError
+        raise _NeedsCareError
     return members
 
 
+def _finite_integer(digits: str) -> int:
+    if len(digits) > _SURELY_FINITE_DIGITS:
+        raise _NeedsCareError
+    return int(digits)
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _NeedsCareError
+    return number
+
+
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_unique_members, parse_constant=_refuse_constant
+    object_pairs_hook=_unique_members,
+    parse_constant=_refuse_constant,
+    parse_int=_finite_integer,
+    parse_float=_finite_float,
 )
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":")
@@ -242,13 +256,12 @@ def _read_with_care(text: str) -> Document:
 
 
 def _bounded_integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MAX_INTEGER_TEXT else float(digits)
+    return int(digits) if len(digits) <= _POSSIBLY_FINITE_TEXT else float(digits)
 
 
-def _is_suspect(text: str) -> bool:
-    if "\\u" in text and _SUSPECT_ESCAPE.search(text):
-        return True
-    return _SUSPECT_NUMBER.search(text) is not None
+def _has_suspect_escape(text: str) -> bool:
+    # The plain search is many times faster and nearly always says no.
+    return "\\u" in text and _SUSPECT_ESCAPE.search(text) is not None
 
 
 def _is_too_deep(document: Document) -> bool:
