@@ -1,0 +1,76 @@
+"""What every test may ask for: the cast, services, and a clean registry of handlers.
+
+The cast is three people with no permission at all: `owner` owns what a test is about,
+`colleague` may be given a part in it, `stranger` must never see it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from django.conf import settings
+
+from agent_runs import handlers
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.contrib.auth.models import User
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return factories.make_user("owner")
+
+
+@pytest.fixture
+def colleague(db: None) -> User:
+    return factories.make_user("colleague")
+
+
+@pytest.fixture
+def stranger(db: None) -> User:
+    return factories.make_user("stranger")
+
+
+@pytest.fixture
+def superuser(db: None) -> User:
+    return factories.make_user("superuser", is_superuser=True, is_staff=True)
+
+
+@pytest.fixture(autouse=True)
+def _handlers_as_before() -> Iterator[None]:
+    """Handlers that a test registers are gone after it."""
+    before = handlers.registered()
+
+    yield
+
+    for handler in handlers.registered():
+        handlers.unregister(handler.name)
+    for handler in before:
+        handlers.register(handler)
+
+
+def missing_service(sentence: str) -> None:
+    """Skip where a service is optional, fail where it was promised."""
+    if os.environ.get("REQUIRE_SERVICES"):
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    """The Redis that this run was given; see `TEST_REDIS_URL`."""
+    if not settings.A2A_REDIS_URL:
+        missing_service("TEST_REDIS_URL names no Redis.")
+    return str(settings.A2A_REDIS_URL)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> None:
+    """Only for tests whose subject is PostgreSQL; see `TEST_DATABASE_URL`."""
+    if not settings.DATABASES["default"]["ENGINE"].endswith("postgresql"):
+        missing_service("TEST_DATABASE_URL names no PostgreSQL.")
