@@ -13,10 +13,11 @@ import pytest
 from django.conf import settings
 
 from agent_runs import handlers
-from tests import factories
+from tests import factories, processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from django.contrib.auth.models import User
 
@@ -70,7 +71,26 @@ def redis_url() -> str:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> None:
+def postgresql() -> str:
     """Only for tests whose subject is PostgreSQL; see `TEST_DATABASE_URL`."""
     if not settings.DATABASES["default"]["ENGINE"].endswith("postgresql"):
         missing_service("TEST_DATABASE_URL names no PostgreSQL.")
+    return processes.POSTGRESQL
+
+
+@pytest.fixture
+def full_site(
+    tmp_path: Path, postgresql: str, redis_url: str
+) -> Iterator[processes.Installation]:
+    """An installation on PostgreSQL and Redis; nothing runs in it yet."""
+    with processes.installation(
+        tmp_path, database=postgresql, redis_url=redis_url
+    ) as site:
+        yield site
+
+
+@pytest.fixture
+def embedded_site(tmp_path: Path) -> Iterator[processes.Installation]:
+    """An installation on SQLite without a broker; nothing runs in it yet."""
+    with processes.installation(tmp_path) as site:
+        yield site
