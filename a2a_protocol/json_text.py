@@ -45,6 +45,7 @@ _Container: TypeAlias = dict[str, JSONValue] | list[JSONValue]
 # Protobuf's own parsers stop at 100; the document that a value is stored in adds
 # levels of its own, which have to fit below that too.
 MAX_DEPTH: Final = 64
+BAD_TEXT: Final = "The text holds U+0000 or half a surrogate pair."
 
 _REPLACEMENT: Final = "\ufffd"
 _SHOWN_NAME_LENGTH: Final = 64
@@ -116,7 +117,7 @@ def find_bad_value(value: JSONValue, path: str = "") -> FieldViolation | None:
     ``path`` is where the value stands. Recursion is bounded by the reader's limit.
     """
     if isinstance(value, str):
-        return None if _is_clean(value) else _bad_text(path)
+        return None if is_clean(value) else _bad_text(path)
     if isinstance(value, dict):
         return _first_bad_member(value, path)
     if isinstance(value, list):
@@ -163,7 +164,7 @@ def dump_json(value: object) -> str:
 
 def clean_text(text: str) -> str:
     """Text that a handler or a model made, fit to be stored and sent."""
-    return text if _is_clean(text) else _BAD_CHARACTER.sub(_REPLACEMENT, text)
+    return text if is_clean(text) else _BAD_CHARACTER.sub(_REPLACEMENT, text)
 
 
 def clean_value(value: JSONValue, *, depth: int = 1) -> JSONValue:
@@ -282,14 +283,14 @@ def _containers(values: Iterable[JSONValue]) -> list[_Container]:
     return [value for value in values if isinstance(value, (dict, list))]
 
 
-def _is_clean(text: str) -> bool:
+def is_clean(text: str) -> bool:
     return "\x00" not in text and (text.isascii() or not _SURROGATE.search(text))
 
 
 def _first_bad_member(value: dict[str, JSONValue], path: str) -> FieldViolation | None:
     for name, member in value.items():
         place = member_path(path, name)
-        if not _is_clean(name):
+        if not is_clean(name):
             return _bad_text(place)
         if violation := find_bad_value(member, place):
             return violation
@@ -297,7 +298,7 @@ def _first_bad_member(value: dict[str, JSONValue], path: str) -> FieldViolation 
 
 
 def _bad_text(path: str) -> FieldViolation:
-    return FieldViolation(path, "The text holds U+0000 or half a surrogate pair.")
+    return FieldViolation(path, BAD_TEXT)
 
 
 def _parse_error(message: str | None) -> ProtocolError:

@@ -49,7 +49,7 @@ class StructMark:
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        return core_schema.dict_schema(core_schema.str_schema())
+        return core_schema.dict_schema()
 
 
 class ValueMark:
