@@ -15,6 +15,7 @@ from typing import Any
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from a2a_project import __version__
 from a2a_project import environment as env
 
 # pydantic-ai prints a banner at the first model call of a process otherwise.
@@ -107,8 +108,6 @@ def _database() -> dict[str, Any]:
     database: dict[str, Any] = dict(found)
     if database["ENGINE"].endswith("sqlite3"):
         database["OPTIONS"] = SQLITE_OPTIONS | database.get("OPTIONS", {})
-        # Threads of one test share a file; they cannot share a memory database safely.
-        database["TEST"] = {"NAME": env.text("TEST_DATABASE") or None}
     else:
         database["OPTIONS"] = POSTGRESQL_OPTIONS | database.get("OPTIONS", {})
     return database
@@ -199,7 +198,7 @@ A2A_SERVER_NAME = env.text("A2A_SERVER_NAME", "A2A Gateway")
 A2A_SERVER_DESCRIPTION = env.text(
     "A2A_SERVER_DESCRIPTION", "Skills of this installation for registered agents."
 )
-A2A_SERVER_VERSION = env.text("A2A_SERVER_VERSION")
+A2A_SERVER_VERSION = env.text("A2A_SERVER_VERSION", __version__)
 A2A_SERVER_PROVIDER = {
     "organization": env.text("A2A_SERVER_PROVIDER_ORGANIZATION"),
     "url": env.text("A2A_SERVER_PROVIDER_URL"),
