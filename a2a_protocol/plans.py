@@ -65,6 +65,7 @@ class Field:
     presence: bool
     oneof: str | None
     key: bool
+    shown_empty: bool
     default: Any
     checks: tuple[Check, ...]
 
@@ -160,6 +161,7 @@ def _field(model: type[WireModel], name: str) -> Field:
         presence=marked_optional,
         oneof=rule.oneof,
         key=rule.key,
+        shown_empty=rule.shown_empty,
         default=_default(kind, shape, optional=optional),
         checks=tuple(_checks(rule, kind, required=info.is_required())),
     )

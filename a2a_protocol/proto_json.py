@@ -99,15 +99,19 @@ def read_lenient(
     return model, tuple(reading.notes)
 
 
-def write(model: WireModel) -> dict[str, JSONValue]:
-    """Raises LocalError for a oneof that has no member set, or more than one."""
+def write(model: WireModel, *, canonical: bool = False) -> dict[str, JSONValue]:
+    """Raises LocalError for a oneof that has no member set, or more than one.
+
+    ``canonical`` leaves out every default that neither presence nor being required
+    keeps in (specification 8.4.1); otherwise a few are shown for careless readers.
+    """
     if isinstance(model, OneofModel) and len(model.set_members) != 1:
         raise LocalError(code=ErrorCode.INTERNAL)
     written: dict[str, JSONValue] = {}
     for field in plans.plan_of(type(model)).fields:
         value = getattr(model, field.name)
-        if field.required or value != field.default or _is_null_data(model, field):
-            written[field.json_name] = _write_field(field, value)
+        if _is_written(model, field, value, canonical=canonical):
+            written[field.json_name] = _write_field(field, value, canonical=canonical)
     return written
 
 
@@ -277,7 +281,12 @@ def _oneof_sentence(start: str, plan: Plan) -> str:
     return f"{start} of {names} has to be set."
 
 
-def _is_null_data(model: WireModel, field: Field) -> bool:
+def _is_written(model: WireModel, field: Field, value: Any, *, canonical: bool) -> bool:
+    if field.required or value != field.default:
+        return True
+    if field.shown_empty:
+        return not canonical
+    # Null is what data has when it is unset, and may be the value as well.
     return (
         field.null_is_value
         and isinstance(model, OneofModel)
@@ -285,17 +294,20 @@ def _is_null_data(model: WireModel, field: Field) -> bool:
     )
 
 
-def _write_field(field: Field, value: Any) -> JSONValue:
+def _write_field(field: Field, value: Any, *, canonical: bool) -> JSONValue:
     if field.shape == "list":
-        return [_write_one(field.kind, item) for item in value]
+        return [_write_one(field.kind, item, canonical=canonical) for item in value]
     if field.shape == "map":
-        return {name: _write_one(field.kind, item) for name, item in value.items()}
-    return _write_one(field.kind, value)
+        return {
+            name: _write_one(field.kind, item, canonical=canonical)
+            for name, item in value.items()
+        }
+    return _write_one(field.kind, value, canonical=canonical)
 
 
-def _write_one(kind: Kind, value: Any) -> JSONValue:
+def _write_one(kind: Kind, value: Any, *, canonical: bool) -> JSONValue:
     if kind.message is not None:
-        return write(value)
+        return write(value, canonical=canonical)
     if kind.write is not None and value is not None:
         return kind.write(value)
     return cast("JSONValue", value)

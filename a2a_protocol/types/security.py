@@ -8,7 +8,8 @@ from a2a_protocol.types.wire import OneofModel, Rule, WireModel
 
 
 class StringList(WireModel):
-    list: tuple[str, ...] = ()
+    # Readers that are not made from the proto take the list for granted.
+    list: Annotated[tuple[str, ...], Rule(shown_empty=True)] = ()
 
 
 class SecurityRequirement(WireModel):

@@ -31,7 +31,8 @@ class Rule:
 
     ``filled``: required, and neither blank nor empty. ``key``: the message means
     nothing without it, so that even a lenient reader refuses. ``minimum`` and
-    ``maximum`` are inclusive, ``max_length`` counts characters.
+    ``maximum`` are inclusive, ``max_length`` counts characters. ``shown_empty``: written
+    even when empty although the proto does not require it, except in canonical form.
     """
 
     oneof: str | None = None
@@ -41,6 +42,7 @@ class Rule:
     maximum: int | None = None
     max_length: int | None = None
     printable: bool = False
+    shown_empty: bool = False
 
 
 class StructMark:
