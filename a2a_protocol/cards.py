@@ -8,7 +8,7 @@ always, presence members when they are set, nothing else.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from a2a_protocol import proto_json
 from a2a_protocol.canonical import canonical_json
@@ -20,9 +20,6 @@ from a2a_protocol.types import (
     StringList,
 )
 
-if TYPE_CHECKING:
-    
-    
 PROFILE_EXTENSION_URI: Final = "https://nr-llm.netresearch.de/a2a/ext/profile/v1"
 
 # The name by which the requirement refers to the scheme.
