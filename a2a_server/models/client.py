@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from a2a_server.models.profile import Profile
+from agent_runs import saving
 from agent_runs.models import Workspace
 
 
@@ -71,8 +72,16 @@ class Client(models.Model):
             ),
         ]
 
+    # The admin's form sets it: the skills chosen there are judged with the form's rows,
+    # since what is stored is about to change.
+    grants_are_checked_later = False
+
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        self.name = str(self.name or "").strip()
+        saving.check(self)
 
 
 class ClientProfile(models.Model):
@@ -94,3 +103,6 @@ class ClientProfile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.client} → {self.profile}"
+
+    def clean(self) -> None:
+        saving.check(self)

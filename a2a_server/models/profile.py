@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from agent_runs import saving
 from agent_runs.models import LLMConfiguration
 
 # A skill id becomes a path segment beside the protocol's own (S9, HTTP+JSON).
@@ -86,3 +87,6 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.skill_id})"
+
+    def clean(self) -> None:
+        saving.check(self)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.contrib.auth.models import Group
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from agent_runs.encryption import EncryptedTextField
+from agent_runs import saving
+from agent_runs.encryption import EncryptedTextField, Sealed
 
 
 class AnswerLevel(models.TextChoices):
@@ -94,8 +96,46 @@ class Provider(models.Model):
             ),
         ]
 
+    # Whether `enter_key` was called for the save that follows.
+    _is_key_entered = False
+
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """A key entered for another kind or address goes with the old one (P1)."""
+        if self._leaves_key_behind():
+            self.api_key = None
+            if options.get("update_fields") is not None:
+                options["update_fields"] = {*options["update_fields"], "api_key"}
+        super().save(*args, **options)
+        self._is_key_entered = False
+
+    def clean(self) -> None:
+        self.base_url = str(self.base_url or "").strip()
+        saving.check(self)
+
+    @property
+    def has_api_key(self) -> bool:
+        """Whether a key is stored; tells it without opening the key."""
+        return bool(vars(self).get("api_key"))
+
+    def enter_key(self, key: str) -> None:
+        """Give the key for the kind and the address as they are now."""
+        self.api_key = key
+        self._is_key_entered = True
+
+    def _leaves_key_behind(self) -> bool:
+        if self._state.adding or self._is_key_entered:
+            return False
+        stored = Provider.objects.filter(pk=self.pk).first()
+        if stored is None or not stored.has_api_key:
+            return False
+        if (stored.kind, stored.base_url) == (self.kind, self.base_url):
+            return False
+        mine = vars(self).get("api_key")
+        # A sealed value was only read with the row; an opened one may be the old key.
+        return isinstance(mine, Sealed) or not mine or bool(mine == stored.api_key)
 
 
 class LLMConfiguration(models.Model):
@@ -153,3 +193,6 @@ class LLMConfiguration(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        saving.check(self)
