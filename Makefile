@@ -1,0 +1,62 @@
+# Needs Python 3.11 or newer and nothing else: every target makes what it uses.
+#
+#   make run      a serving gateway on this machine, with demonstration records
+#   make test     the test suite on SQLite
+#   make check    everything a change has to pass: format, lint, types, imports, tests
+#   make format   rewrite the code in the house's format
+
+PORT ?= 8000
+DATA_DIR ?= var
+VENV ?= .venv
+PYTEST_OPTIONS ?=
+# Set PYTHON to choose an interpreter; otherwise the first that is new enough is taken.
+PYTHON ?=
+
+BIN := $(VENV)/bin
+PYTHONS := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.14 python3.12 python3.11 python)
+
+# $(1) is `run` or `dev`. Django's newest release needs a newer Python than we do, so an
+# existing environment keeps the interpreter that it was made with.
+define environment
+	@for python in $(if $(PYTHON),,$(BIN)/python) $(PYTHONS); do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	            >/dev/null 2>&1; then \
+	        exec "$$python" scripts/environment.py "$(VENV)" $(1); \
+	    fi; \
+	done; \
+	echo "Python 3.11 or newer is needed, and none of these is: $(PYTHONS)." \
+	    "Name another one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
+	exit 1
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: run test check format environment help
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+run:
+	$(call environment,run)
+	@exec $(BIN)/python -m a2a_project.run --port "$(PORT)" --data-dir "$(DATA_DIR)"
+
+test:
+	$(call environment,dev)
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+check:
+	$(call environment,dev)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	DEBUG=on $(BIN)/python manage.py makemigrations --check --dry-run
+	DEBUG=on $(BIN)/python manage.py check --fail-level ERROR
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+format:
+	$(call environment,dev)
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+environment:
+	$(call environment,dev)
