@@ -1,0 +1,96 @@
+"""The threads in which A2A requests use the database.
+
+Few threads with connections of their own that stay open: as many connections as threads
+in every web process, whatever the number of requests. A connection is looked after as
+Django does between two requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from django.db import close_old_connections, connections
+
+from a2a_server import conf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+CLOSING_SECONDS = 5
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Threads:
+    """A pool that is made when it is first needed, and again after `close`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._size = 0
+
+    async def run(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call the function in a thread, with the context of this coroutine."""
+        context = contextvars.copy_context()
+        call = functools.partial(function, *args, **kwargs)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._ready(), context.run, _with_fresh_connection, call
+        )
+
+    def submit(self, function: Callable[[], None]) -> None:
+        """Call the function in a thread and wait for nothing."""
+        self._ready().submit(_with_fresh_connection, function)
+
+    def close(self) -> None:
+        """Close every thread's connections and end the threads."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        # A connection can only be closed by its own thread; the barrier keeps a thread
+        # from taking two of the calls.
+        barrier = threading.Barrier(self._size)
+        for _ in range(self._size):
+            pool.submit(_close_connections, barrier)
+        pool.shutdown(wait=True)
+
+    def _ready(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._size = conf.threads()
+                self._pool = ThreadPoolExecutor(self._size, thread_name_prefix="a2a")
+            return self._pool
+
+
+def _with_fresh_connection(function: Callable[[], T]) -> T:
+    close_old_connections()
+    try:
+        return function()
+    finally:
+        close_old_connections()
+
+
+def _close_connections(barrier: threading.Barrier) -> None:
+    try:
+        barrier.wait(CLOSING_SECONDS)
+    except threading.BrokenBarrierError:
+        logger.warning("A thread was busy while the process ended")
+    connections.close_all()
+
+
+threads = Threads()
+run = threads.run
+submit = threads.submit
+close = threads.close
