@@ -31,6 +31,8 @@ SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
+VERSION: str = __version__
+
 # --- Applications ---------------------------------------------------------------------
 
 INSTALLED_APPS = [

@@ -8,16 +8,16 @@ undoes the move. Enqueueing sends nothing: whoever enqueues knows it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.dispatch import Signal
 
-from typing import TYPE_CHECKING
-
 if TYPE_CHECKING:
-    from agent_runs.models import RunState
-    from agent_runs.contents import Result
-    from uuid import UUID
     from datetime import datetime
+    from uuid import UUID
+
+    from agent_runs.contents import Result
+    from agent_runs.models import RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, TYPE_CHECKING
-
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from agent_runs.models import AgentRun
-    from agent_runs.effects import Effect
     from collections.abc import Awaitable, Callable
+
+    from pydantic import BaseModel
+
+    from agent_runs.effects import Effect
+    from agent_runs.models import AgentRun
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}\Z")
 

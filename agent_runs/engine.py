@@ -1,0 +1,282 @@
+"""Executes one segment of a run: claim, check, work, one move (R8–R11, R14, S73).
+
+Both Celery and the sweep call `execute`. The work is done by `agent_loop.py` or
+`plain.py` and ends in an `Outcome`; every way out, exceptions included, becomes exactly
+one move of `lifecycle.py`, or none where the row is no longer ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from asgiref.sync import async_to_sync
+from django.db import Error as DatabaseError
+
+from agent_runs import (
+    availability,
+    clock,
+    handlers,
+    lifecycle,
+    llm,
+    plain,
+    queue,
+    redaction,
+    registries,
+    stopping,
+    workers,
+)
+from agent_runs.agent_loop import AgentLoop
+from agent_runs.cleaning import clean_result, clean_text
+from agent_runs.contents import ContentsError, RunInput, load_input
+from agent_runs.events import NewEvent
+from agent_runs.handlers import (
+    DomainHandler,
+    InputRejected,
+    ModelAnswer,
+    ModelHandler,
+    PlainHandler,
+)
+from agent_runs.models import AgentRun, AnswerLevel, EndReason, LLMConfiguration
+from agent_runs.models.llm import stricter
+from agent_runs.models.run import EventKind
+from agent_runs.outcomes import (
+    Completed,
+    Failed,
+    Outcome,
+    Rejected,
+    Released,
+    Suspended,
+)
+from agent_runs.segment import Ending, Segment, SegmentEnded
+from agent_runs.supervisor import supervisor
+from agent_runs.transcript import Transcript
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+logger = logging.getLogger(__name__)
+
+# Another release may be able to read what this one cannot.
+_UNREADABLE_DELAY = timedelta(seconds=30)
+
+
+def execute(run_id: UUID) -> bool:
+    """Run one segment if the run can be claimed; True when it was this process's."""
+    if stopping.is_stopping():
+        return False
+    owner = f"{workers.WORKER_ID}-{secrets.token_hex(16)}"
+    lease = lifecycle.claim(run_id, owner=owner, now=clock.database_now())
+    if lease is None:
+        return False
+    segment = Segment(_load(run_id), lease)
+    with supervisor.watching(segment):
+        _apply(segment, _outcome_of(segment))
+    return True
+
+
+def _load(run_id: UUID) -> AgentRun:
+    related = "owner", "configuration__provider", "workspace"
+    return AgentRun.objects.select_related(*related).get(id=run_id)
+
+
+# --- Working --------------------------------------------------------------------------
+
+
+def _outcome_of(segment: Segment) -> Outcome | None:
+    """Work; None when the row belongs to somebody else by now."""
+    try:
+        return _work(segment)
+    except SegmentEnded as ended:
+        return Released() if ended.ending is Ending.STOPPING else None
+    except asyncio.CancelledError:
+        return Released() if segment.ending is Ending.STOPPING else None
+    except InputRejected as verdict:
+        return Rejected(detail=clean_text(str(verdict)))
+    except ContentsError:
+        logger.warning("unreadable run released", extra=_facts(segment))
+        return Released(delay=_UNREADABLE_DELAY)
+    except DatabaseError:
+        # The store is away: no move can be made. The lease runs out, the reaper decides.
+        logger.exception("store failed during a segment", extra=_facts(segment))
+        return None
+    except Exception as error:  # noqa: BLE001 -- a handler may raise anything
+        return _failure_of(segment, error)
+
+
+def _failure_of(segment: Segment, error: Exception) -> Failed:
+    failure = llm.classify(error)
+    if failure.reason is EndReason.NOT_RETRYABLE:
+        logger.error("segment failed", exc_info=error, extra=_facts(segment))
+    return Failed(
+        reason=failure.reason,
+        summary=failure.summary,
+        is_retryable=failure.is_retryable,
+        retry_after=failure.retry_after or timedelta(),
+    )
+
+
+def _work(segment: Segment) -> Outcome:
+    problem = _precondition_problem(segment.run)
+    if problem:
+        return Failed(reason=EndReason.PRECONDITION_FAILED, summary=problem)
+    handler = handlers.find(segment.run.handler)
+    if handler is None:
+        summary = "the domain handler is not installed"
+        return Failed(reason=EndReason.PRECONDITION_FAILED, summary=summary)
+    run_input = load_input(segment.run.request)
+    _begin(segment, handler, run_input)
+    if isinstance(handler, PlainHandler):
+        return Completed(result=plain.run(handler, segment, run_input))
+    if isinstance(handler, ModelHandler):
+        return _work_with_model(segment, handler, run_input)
+    raise TypeError("a handler is a ModelHandler or a PlainHandler")
+
+
+def _precondition_problem(run: AgentRun) -> str | None:
+    """Whatever has to hold at the start of every segment, the first included (S73)."""
+    problem = availability.owner_problem(run.owner)
+    if problem is None and run.configuration is not None:
+        problem = availability.configuration_problem(run.configuration)
+        if problem is None and not availability.user_may_use(
+            run.configuration, run.owner
+        ):
+            problem = "the owner is in none of the configuration's groups"
+    refusals = (guard(run) for guard in registries.segment_guards)
+    return problem or next((text for text in refusals if text), None)
+
+
+def _begin(segment: Segment, handler: DomainHandler, run_input: RunInput) -> None:
+    """The first segment of all lets the handler refuse, and logs the request."""
+    if segment.run.checkpoint is not None or segment.run.has_effects:
+        return
+    handler.check(run_input)
+    if segment.run.events_written:
+        return
+    facts = {"parts": len(run_input.parts), "text_length": len(run_input.text)}
+    content = redaction.event_content(segment.level, run_input.text)
+    event = NewEvent(kind=EventKind.REQUEST, facts=facts, content=content)
+    segment.store(event=event)
+
+
+def _work_with_model(
+    segment: Segment, handler: ModelHandler, run_input: RunInput
+) -> Outcome:
+    configuration = segment.run.configuration
+    if configuration is None:
+        summary = "the run has no configuration"
+        return Failed(reason=EndReason.PRECONDITION_FAILED, summary=summary)
+    stored = segment.run.checkpoint
+    transcript = (
+        Transcript.load(stored)
+        if stored
+        else Transcript.begin(handler.prompt(run_input))
+    )
+    ended = async_to_sync(_run_loop)(segment, configuration, transcript)
+    if isinstance(ended, ModelAnswer):
+        result = handler.result(ended, run_input)
+        return Completed(result=result, truncated=ended.is_truncated)
+    return ended
+
+
+async def _run_loop(
+    segment: Segment, configuration: LLMConfiguration, transcript: Transcript
+) -> ModelAnswer | Suspended | Failed:
+    async with llm.open_client(configuration.provider) as http_client:
+        loop = AgentLoop(
+            segment,
+            configuration,
+            model=llm.build_model(configuration, http_client),
+            settings=llm.model_settings(configuration),
+            transcript=transcript,
+        )
+        return await loop.run()
+
+
+# --- Ending ---------------------------------------------------------------------------
+
+
+def _apply(segment: Segment, outcome: Outcome | None) -> None:
+    """Turn the outcome into its move; a lost one is logged there and changes nothing."""
+    try:
+        won = outcome is not None and _move(segment, outcome)
+    except DatabaseError:
+        logger.exception("outcome not stored", extra=_facts(segment))
+        return
+    logger.info("segment ended", extra=_facts(segment) | _told(outcome, won))
+
+
+def _move(segment: Segment, outcome: Outcome) -> bool:
+    lease, now = segment.lease, clock.database_now()
+    if isinstance(outcome, Completed):
+        return _complete(segment, outcome)
+    if isinstance(outcome, Rejected):
+        return lifecycle.reject(lease, detail=outcome.detail, now=now)
+    if isinstance(outcome, Suspended):
+        return lifecycle.suspend(lease, outcome.target, now=now, event=outcome.event)
+    if isinstance(outcome, Released):
+        return _release(segment, outcome)
+    return _fail(segment, outcome)
+
+
+def _complete(segment: Segment, outcome: Completed) -> bool:
+    now = clock.database_now()
+    kept = redaction.kept_result(_current_level(segment), clean_result(outcome.result))
+    if kept is None:
+        return lifecycle.fail(
+            segment.run.id, EndReason.POLICY_DENIED, now=now, lease=segment.lease
+        )
+    return lifecycle.complete(
+        segment.lease, result=kept, truncated=outcome.truncated, now=now
+    )
+
+
+def _current_level(segment: Segment) -> AnswerLevel:
+    """What the provider says now may be stricter than when the run was queued (R16)."""
+    configuration = segment.run.configuration
+    if configuration is None:
+        return AnswerLevel(segment.run.answer_level)
+    levels = LLMConfiguration.objects.filter(id=configuration.id)
+    current = levels.values_list("provider__answer_level", flat=True).first()
+    return stricter(segment.run.answer_level, current or AnswerLevel.FULL)
+
+
+def _release(segment: Segment, outcome: Released) -> bool:
+    run, now = segment.run, clock.database_now()
+    if run.has_effects and run.checkpoint is None:
+        # Nobody may begin this again; a release would do just that.
+        reason = EndReason.LEASE_LOST_AFTER_WRITE
+        return lifecycle.fail(run.id, reason, now=now, lease=segment.lease)
+    return lifecycle.release(segment.lease, delay=outcome.delay, now=now)
+
+
+def _fail(segment: Segment, outcome: Failed) -> bool:
+    run, now = segment.run, clock.database_now()
+    if not outcome.is_retryable:
+        return lifecycle.fail(run.id, outcome.reason, now=now, lease=segment.lease)
+    if run.has_effects and run.checkpoint is None:
+        reason = EndReason.LEASE_LOST_AFTER_WRITE
+        return lifecycle.fail(run.id, reason, now=now, lease=segment.lease)
+    limit = run.configuration.provider.max_retries if run.configuration else 3
+    delay = queue.retry_delay(run.requeues, limit=limit, at_least=outcome.retry_after)
+    if delay is None:
+        reason = EndReason.RETRIES_EXHAUSTED
+        return lifecycle.fail(run.id, reason, now=now, lease=segment.lease)
+    facts = {"cause": outcome.summary, "delay_seconds": delay.total_seconds()}
+    event = NewEvent(kind=EventKind.RETRY, round=run.rounds, facts=facts)
+    return lifecycle.requeue(segment.lease, delay=delay, now=now, event=event)
+
+
+def _facts(segment: Segment) -> dict[str, str | bool]:
+    return {"run": str(segment.run.id), "handler": segment.run.handler}
+
+
+def _told(outcome: Outcome | None, won: bool) -> dict[str, str | bool]:
+    name = "gone" if outcome is None else type(outcome).__name__.lower()
+    told: dict[str, str | bool] = {"outcome": name, "stored": won}
+    if isinstance(outcome, Failed):
+        told |= {"reason": outcome.reason.value, "summary": outcome.summary}
+    return told

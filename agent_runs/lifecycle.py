@@ -1,0 +1,361 @@
+"""The only writer of a run's state: one table of moves, each a compare-and-set (R2, R3).
+
+Every move is one UPDATE whose WHERE repeats the expected state, and the lease's owner
+where a segment acts. One row touched: won, and `run_changed` is sent in the same
+transaction. None: lost to somebody else, which is no error; the loser learns it from the
+return value and leaves the row alone. A terminal row matches no WHERE, so terminal is
+final.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
+
+from agent_runs import clock, events, nudges
+from agent_runs.contents import Result, dump_result
+from agent_runs.encryption import field_of
+from agent_runs.events import NewEvent
+from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.models.run import TERMINAL_STATES, WAITING_STATES, EventKind
+from agent_runs.signals import RunChange, run_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from uuid import UUID
+
+logger = logging.getLogger(__name__)
+
+LEASE_TIME = timedelta(seconds=60)
+
+
+class Move(Enum):
+    CLAIM = "claim"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    REQUEUE = "requeue"
+    RELEASE = "release"
+    SETTLE = "settle"
+    REJECT = "reject"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    sources: frozenset[RunState]
+    targets: frozenset[RunState]
+
+
+_OPEN_STATES = frozenset(RunState) - TERMINAL_STATES
+_QUEUED = frozenset({RunState.QUEUED})
+_RUNNING = frozenset({RunState.RUNNING})
+
+MOVES: dict[Move, Rule] = {
+    Move.CLAIM: Rule(sources=_QUEUED, targets=_RUNNING),
+    Move.SUSPEND: Rule(sources=_RUNNING, targets=WAITING_STATES),
+    Move.RESUME: Rule(sources=WAITING_STATES, targets=_QUEUED),
+    Move.REQUEUE: Rule(sources=_RUNNING, targets=_QUEUED),
+    Move.RELEASE: Rule(sources=_RUNNING, targets=_QUEUED),
+    Move.SETTLE: Rule(
+        sources=_OPEN_STATES,
+        targets=frozenset({RunState.COMPLETED, RunState.FAILED}),
+    ),
+    Move.REJECT: Rule(
+        sources=_QUEUED | _RUNNING, targets=frozenset({RunState.REJECTED})
+    ),
+    Move.CANCEL: Rule(sources=_OPEN_STATES, targets=frozenset({RunState.CANCELED})),
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """One segment's right to the row; `runs_out_at` is by the monotonic clock."""
+
+    run_id: UUID
+    owner: str
+    runs_out_at: float = field(default=0.0)
+
+
+class IllegalMove(Exception):  # noqa: N818 -- a programming error, never caught
+    """A caller asked for a move that the table does not have."""
+
+
+def claim(run_id: UUID, *, owner: str, now: datetime) -> Lease | None:
+    """Take a queued, due run for one segment."""
+    started = time.monotonic()
+    won = _move(
+        Move.CLAIM,
+        run_id,
+        expected=RunState.QUEUED,
+        target=RunState.RUNNING,
+        now=now,
+        where={"due_at__lte": now},
+        columns={
+            "lease_owner": owner,
+            "lease_expires_at": now + LEASE_TIME,
+            "segments": F("segments") + 1,
+            "started_at": Coalesce(F("started_at"), Value(now)),
+            "due_at": None,
+        },
+    )
+    if not won:
+        return None
+    runs_out_at = started + LEASE_TIME.total_seconds()
+    return Lease(run_id=run_id, owner=owner, runs_out_at=runs_out_at)
+
+
+def renew(
+    lease: Lease, *, now: datetime, new_event: NewEvent | None = None, **columns: Any
+) -> bool:
+    """Prolong the lease and store `columns` with it; False when it is lost (R9)."""
+    started = time.monotonic()
+    count = {"events_written": F("events_written") + 1} if new_event else {}
+    with transaction.atomic():
+        touched = AgentRun.objects.filter(
+            id=lease.run_id, state=RunState.RUNNING, lease_owner=lease.owner
+        ).update(lease_expires_at=now + LEASE_TIME, **columns, **count)
+        if touched and new_event:
+            events.insert(lease.run_id, new_event, now=now)
+    if touched:
+        lease.runs_out_at = started + LEASE_TIME.total_seconds()
+    return bool(touched)
+
+
+def suspend(
+    lease: Lease, target: RunState, *, now: datetime, event: NewEvent | None = None
+) -> bool:
+    """Set the run aside until somebody answers; its checkpoint is stored already."""
+    return _move(
+        Move.SUSPEND,
+        lease.run_id,
+        expected=RunState.RUNNING,
+        target=target,
+        now=now,
+        where={"lease_owner": lease.owner},
+        event=event,
+    )
+
+
+def resume(
+    run_id: UUID,
+    expected: RunState,
+    *,
+    pending: str,
+    now: datetime,
+    event: NewEvent | None = None,
+) -> bool:
+    """Hand a waiting run, with what it waited for, back to the workers."""
+    with transaction.atomic():
+        won = _move(
+            Move.RESUME,
+            run_id,
+            expected=expected,
+            target=RunState.QUEUED,
+            now=now,
+            columns={
+                "pending": field_of(AgentRun, "pending").seal(run_id, pending),
+                "due_at": now,
+                "nudged_at": now,
+            },
+            event=event,
+        )
+        if won:
+            nudges.nudge_on_commit(run_id)
+    return won
+
+
+def requeue(
+    lease: Lease,
+    *,
+    delay: timedelta,
+    now: datetime,
+    event: NewEvent,
+    expired_before: datetime | None = None,
+) -> bool:
+    """Give the run back to be tried again after `delay`; it counts as a requeue (R10)."""
+    columns = {
+        "requeues": F("requeues") + 1,
+        "due_at": now + delay,
+        "nudged_at": None,
+    }
+    return _move(
+        Move.REQUEUE,
+        lease.run_id,
+        expected=RunState.RUNNING,
+        target=RunState.QUEUED,
+        now=now,
+        where=_held(lease, expired_before),
+        columns=columns,
+        event=event,
+    )
+
+
+def release(lease: Lease, *, delay: timedelta, now: datetime) -> bool:
+    """Give the run back because this worker stops; it does not count (R2)."""
+    with transaction.atomic():
+        won = _move(
+            Move.RELEASE,
+            lease.run_id,
+            expected=RunState.RUNNING,
+            target=RunState.QUEUED,
+            now=now,
+            where={"lease_owner": lease.owner},
+            columns={"due_at": now + delay, "nudged_at": None if delay else now},
+        )
+        if won and not delay:
+            nudges.nudge_on_commit(lease.run_id)
+    return won
+
+
+def complete(lease: Lease, *, result: Result, truncated: bool, now: datetime) -> bool:
+    sealed = field_of(AgentRun, "result").seal(lease.run_id, dump_result(result))
+    return _move(
+        Move.SETTLE,
+        lease.run_id,
+        expected=RunState.RUNNING,
+        target=RunState.COMPLETED,
+        now=now,
+        where={"lease_owner": lease.owner},
+        columns={"result": sealed, "truncated": truncated},
+        end_reason=EndReason.COMPLETED,
+        result=result,
+    )
+
+
+def fail(
+    run_id: UUID,
+    reason: EndReason,
+    *,
+    now: datetime,
+    expected: RunState = RunState.RUNNING,
+    lease: Lease | None = None,
+    expired_before: datetime | None = None,
+) -> bool:
+    """Settle as failed, from `expected`; with a lease only while it is held."""
+    return _move(
+        Move.SETTLE,
+        run_id,
+        expected=expected,
+        target=RunState.FAILED,
+        now=now,
+        where=_held(lease, expired_before) if lease else {},
+        end_reason=reason,
+    )
+
+
+def reject(lease: Lease, *, detail: str, now: datetime) -> bool:
+    """The handler refused the input; `detail` is its sentence for whoever asked."""
+    return _move(
+        Move.REJECT,
+        lease.run_id,
+        expected=RunState.RUNNING,
+        target=RunState.REJECTED,
+        now=now,
+        where={"lease_owner": lease.owner},
+        end_reason=EndReason.INPUT_REJECTED,
+        detail=detail,
+    )
+
+
+def cancel(run_id: UUID) -> bool:
+    """End a run that has not ended; True when this call did it (R14, S66)."""
+    while True:
+        states = AgentRun.objects.filter(id=run_id).values_list("state", flat=True)
+        state = states.first()
+        if state is None or RunState(state) not in MOVES[Move.CANCEL].sources:
+            return False
+        if _move(
+            Move.CANCEL,
+            run_id,
+            expected=RunState(state),
+            target=RunState.CANCELED,
+            now=clock.database_now(),
+            end_reason=EndReason.CANCELED,
+        ):
+            return True
+        # Moved on between the look and the UPDATE: look again. A run makes finitely
+        # many moves before it ends.
+
+
+def still_held(leases: Collection[Lease]) -> set[UUID]:
+    """Which of these runs still belong to their segments; one query."""
+    held = AgentRun.objects.filter(
+        id__in=[lease.run_id for lease in leases], state=RunState.RUNNING
+    ).values_list("id", "lease_owner")
+    owners = {lease.run_id: lease.owner for lease in leases}
+    return {run_id for run_id, owner in held if owners[run_id] == owner}
+
+
+def _held(lease: Lease, expired_before: datetime | None) -> dict[str, Any]:
+    """A lease is held by its owner, or was and has expired (the reaper's view)."""
+    where: dict[str, Any] = {"lease_owner": lease.owner}
+    if expired_before is not None:
+        where["lease_expires_at__lt"] = expired_before
+    return where
+
+
+def _move(
+    move: Move,
+    run_id: UUID,
+    *,
+    expected: RunState,
+    target: RunState,
+    now: datetime,
+    where: dict[str, Any] | None = None,
+    columns: dict[str, Any] | None = None,
+    event: NewEvent | None = None,
+    end_reason: str = "",
+    result: Result | None = None,
+    detail: str = "",
+) -> bool:
+    rule = MOVES[move]
+    if expected not in rule.sources or target not in rule.targets:
+        raise IllegalMove(f"{move.value} from {expected} to {target}")
+    change = RunChange(
+        run_id=run_id,
+        previous=expected,
+        state=target,
+        at=now,
+        end_reason=end_reason,
+        result=result,
+        detail=detail,
+    )
+    event = _settled_event(change) if target in TERMINAL_STATES else event
+    with transaction.atomic():
+        touched = AgentRun.objects.filter(
+            id=run_id, state=expected, **(where or {})
+        ).update(**_columns_of(change, event), **(columns or {}))
+        if touched:
+            if event:
+                events.insert(run_id, event, now=now)
+            run_changed.send(sender=AgentRun, change=change)
+    if not touched:
+        logger.info(
+            "move lost", extra={"run": str(run_id), "move": move.value, "to": target}
+        )
+    return bool(touched)
+
+
+def _columns_of(change: RunChange, event: NewEvent | None) -> dict[str, Any]:
+    columns: dict[str, Any] = {"state": change.state, "state_changed_at": change.at}
+    if change.state is not RunState.RUNNING:
+        columns |= {"lease_owner": "", "lease_expires_at": None}
+    if change.state in TERMINAL_STATES:
+        columns |= {"ended_at": change.at, "end_reason": change.end_reason}
+        columns |= {"due_at": None, "pending": None, "checkpoint": None}
+    if event:
+        columns["events_written"] = F("events_written") + 1
+    return columns
+
+
+def _settled_event(change: RunChange) -> NewEvent:
+    facts = {"state": change.state.value, "reason": change.end_reason}
+    return NewEvent(kind=EventKind.SETTLED, facts=facts)

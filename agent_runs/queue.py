@@ -1,0 +1,133 @@
+"""Putting runs in line, and finding those that were left lying (W5, R10, R11)."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db.models import Q
+
+from agent_runs import clock, lifecycle, nudges
+from agent_runs.contents import RunInput, dump_input
+from agent_runs.events import NewEvent
+from agent_runs.models import (
+    AgentRun,
+    AnswerLevel,
+    EndReason,
+    LLMConfiguration,
+    RunState,
+    Workspace,
+)
+from agent_runs.models.run import EventKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.contrib.auth.models import AbstractBaseUser
+
+logger = logging.getLogger(__name__)
+
+MAX_REQUEUES = 3
+_FIRST_DELAY = timedelta(seconds=30)
+_LONGEST_DELAY = timedelta(seconds=600)
+_NUDGE_AGAIN_AFTER = timedelta(seconds=60)
+_BATCH = 50
+
+
+def retry_delay(
+    requeues: int, *, limit: int = MAX_REQUEUES, at_least: timedelta = timedelta()
+) -> timedelta | None:
+    """How long to wait before the next try after `requeues` earlier ones; None: no more."""
+    if requeues >= min(limit, MAX_REQUEUES):
+        return None
+    # min() first: a stored count may be large, a shift by it must not be.
+    backoff = _FIRST_DELAY * (1 << min(requeues, 10))
+    return min(max(backoff, at_least), _LONGEST_DELAY)
+
+
+def enqueue(
+    *,
+    owner: AbstractBaseUser,
+    handler: str,
+    run_input: RunInput,
+    configuration: LLMConfiguration | None = None,
+    workspace: Workspace | None = None,
+    tools: Sequence[str] = (),
+    now: datetime,
+) -> AgentRun:
+    """Insert a queued run inside the caller's transaction; nudge after its commit."""
+    level = configuration.provider.answer_level if configuration else AnswerLevel.FULL
+    run = AgentRun(
+        id=uuid.uuid4(),
+        owner_id=owner.pk,
+        handler=handler,
+        configuration=configuration,
+        workspace=workspace,
+        tools=list(tools),
+        answer_level=level,
+        request=dump_input(run_input),
+        created_at=now,
+        due_at=now,
+        nudged_at=now,
+        state_changed_at=now,
+    )
+    run.save(force_insert=True)
+    nudges.nudge_on_commit(run.id)
+    return run
+
+
+def due_runs(*, limit: int, now: datetime) -> list[UUID]:
+    due = AgentRun.objects.filter(state=RunState.QUEUED, due_at__lte=now)
+    return list(due.order_by("due_at", "id").values_list("id", flat=True)[:limit])
+
+
+def nudge_again() -> None:
+    """Repeat the nudges that seem lost, oldest first; without a broker do nothing."""
+    if not nudges.is_configured():
+        return
+    now = clock.database_now()
+    quiet = Q(nudged_at=None) | Q(nudged_at__lt=now - _NUDGE_AGAIN_AFTER)
+    lost = AgentRun.objects.filter(quiet, state=RunState.QUEUED, due_at__lte=now)
+    run_ids = list(lost.order_by("due_at", "id").values_list("id", flat=True)[:_BATCH])
+    AgentRun.objects.filter(id__in=run_ids, state=RunState.QUEUED).update(nudged_at=now)
+    for run_id in run_ids:
+        nudges.nudge(run_id)
+
+
+def reap() -> None:
+    """Take runs from segments whose lease has run out, oldest first."""
+    now = clock.database_now()
+    expired = AgentRun.objects.filter(state=RunState.RUNNING, lease_expires_at__lt=now)
+    columns = "id", "lease_owner", "requeues", "has_effects", "checkpoint"
+    for run in expired.order_by("lease_expires_at").only(*columns)[:_BATCH]:
+        _reap_one(run, now=now)
+
+
+def _reap_one(run: AgentRun, *, now: datetime) -> None:
+    lease = lifecycle.Lease(run_id=run.id, owner=run.lease_owner)
+    reason = _why_not_again(run)
+    if reason is None:
+        event = NewEvent(kind=EventKind.RETRY, facts={"cause": "lease expired"})
+        won = lifecycle.requeue(
+            lease, delay=timedelta(), now=now, event=event, expired_before=now
+        )
+        if won:
+            nudges.nudge(run.id)
+    else:
+        won = lifecycle.fail(run.id, reason, now=now, lease=lease, expired_before=now)
+    if won:
+        logger.warning(
+            "lease expired", extra={"run": str(run.id), "outcome": reason or "queued"}
+        )
+
+
+def _why_not_again(run: AgentRun) -> EndReason | None:
+    has_checkpoint = run.__dict__.get("checkpoint") is not None
+    if run.has_effects and not has_checkpoint:
+        return EndReason.LEASE_LOST_AFTER_WRITE
+    if run.requeues >= MAX_REQUEUES:
+        return EndReason.RETRIES_EXHAUSTED
+    return None

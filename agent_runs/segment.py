@@ -1,0 +1,113 @@
+"""One uninterrupted execution of a run, as seen by the code that does the work.
+
+A segment owns the lease and everything that is stored while it lasts. It learns from the
+supervisor that it should end; the working code meets that at `check()` and at every
+`checkpoint()`, and a model call under way is interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from agent_runs import clock, lifecycle
+from agent_runs.encryption import field_of
+from agent_runs.models import AgentRun, AnswerLevel
+from agent_runs.models.llm import stricter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agent_runs.events import NewEvent
+    from agent_runs.lifecycle import Lease
+
+
+class Ending(Enum):
+    """Why a segment should stop before its work is done."""
+
+    GONE = "gone"
+    """Canceled, reaped or taken over: the row is somebody else's."""
+    STOPPING = "stopping"
+    """The worker stops and its grace is over."""
+
+
+class SegmentEnded(Exception):  # noqa: N818 -- a way out, not a failure
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.value)
+        self.ending = ending
+
+
+class Segment:
+    def __init__(self, run: AgentRun, lease: Lease) -> None:
+        self.run = run
+        self.lease = lease
+        # The stricter of the level at enqueue and the provider's current one (R16).
+        self.level = AnswerLevel(run.answer_level)
+        if run.configuration:
+            self.level = stricter(self.level, run.configuration.provider.answer_level)
+        self.renewed_at = time.monotonic()
+        self._ending: Ending | None = None
+        self._interrupt: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+
+    def end(self, ending: Ending) -> None:
+        """Called by the supervisor; the first reason stays."""
+        with self._lock:
+            self._ending = self._ending or ending
+            interrupt = self._interrupt
+        if interrupt:
+            interrupt()
+
+    @contextmanager
+    def interruptible(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Within, `end` also calls `interrupt`, from another thread."""
+        with self._lock:
+            self._interrupt = interrupt
+            is_late = self._ending is not None
+        try:
+            if is_late:
+                interrupt()
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+
+    @property
+    def ending(self) -> Ending | None:
+        return self._ending
+
+    def check(self, *, stopping_counts: bool = True) -> None:
+        """Raise `SegmentEnded` when the work should end here."""
+        ending = self._ending
+        if ending is Ending.STOPPING and not stopping_counts:
+            return
+        if ending is not None:
+            raise SegmentEnded(ending)
+
+    def store(self, *, event: NewEvent | None = None, **columns: Any) -> None:
+        """Store columns, count and event in the transaction that renews the lease (R8).
+
+        Raises `SegmentEnded` when the lease is lost, and then nothing is stored.
+        """
+        now = clock.database_now()
+        if not lifecycle.renew(self.lease, now=now, new_event=event, **columns):
+            self.end(Ending.GONE)
+            raise SegmentEnded(Ending.GONE)
+        self.renewed_at = time.monotonic()
+
+    def store_checkpoint(
+        self, text: str, *, event: NewEvent | None = None, **columns: Any
+    ) -> None:
+        sealed = field_of(AgentRun, "checkpoint").seal(self.run.id, text)
+        self.run.checkpoint = text
+        self.store(event=event, checkpoint=sealed, pending=None, **columns)
+        self.run.pending = None
+
+    def mark_effects(self) -> None:
+        """From now on this run never starts over (R11)."""
+        if not self.run.has_effects:
+            self.run.has_effects = True
+            self.store(has_effects=True)

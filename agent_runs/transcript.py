@@ -1,0 +1,167 @@
+"""What a model run remembers between segments: its checkpoint (R8).
+
+The messages up to the last model answer; of the open turn, a journal with the results of
+calls that ran, in the order they ran, and what was decided about it. The system prompt
+is not stored; it is set anew at every model call. Pure: reads and writes text only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from agent_runs.cleaning import clean_text
+from agent_runs.contents import dump_document, load_document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Outcome = Literal["success", "failed", "denied"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    call_id: str
+    tool_name: str
+    content: str
+    outcome: Outcome = "success"
+
+    def part(self) -> ToolReturnPart:
+        return ToolReturnPart(
+            self.tool_name, self.content, self.call_id, outcome=self.outcome
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """What people and the client said about the open turn: a verdict, answers by call."""
+
+    is_approved: bool | None = None
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    def with_more(self, later: Decisions) -> Decisions:
+        verdict = self.is_approved if later.is_approved is None else later.is_approved
+        answers = {**self.answers, **later.answers}
+        return Decisions(is_approved=verdict, answers=answers)
+
+    def dump(self) -> str:
+        return json.dumps({"is_approved": self.is_approved, "answers": self.answers})
+
+    @classmethod
+    def load(cls, text: str) -> Decisions:
+        return cls(**json.loads(text))
+
+
+@dataclass(slots=True, kw_only=True)
+class Transcript:
+    messages: list[ModelMessage]
+    journal: list[ToolResult] = field(default_factory=list)
+    decisions: Decisions = field(default_factory=Decisions)
+
+    @classmethod
+    def begin(cls, prompt: str) -> Transcript:
+        return cls(messages=[ModelRequest(parts=[UserPromptPart(prompt)])])
+
+    @property
+    def last_response(self) -> ModelResponse | None:
+        last = self.messages[-1]
+        return last if isinstance(last, ModelResponse) else None
+
+    @property
+    def turn_calls(self) -> list[ToolCallPart]:
+        response = self.last_response
+        return tool_calls(response) if response else []
+
+    @property
+    def open_calls(self) -> list[ToolCallPart]:
+        """Calls of the last answer that have no result yet."""
+        done = {result.call_id for result in self.journal}
+        return [call for call in self.turn_calls if call.tool_call_id not in done]
+
+    def add_response(self, response: ModelResponse) -> None:
+        self.messages.append(cleaned(response))
+
+    def close_turn(self) -> None:
+        """Hand the journal's results to the model."""
+        self.messages.append(ModelRequest(parts=[r.part() for r in self.journal]))
+        self.journal = []
+        self.decisions = Decisions()
+
+    def with_instructions(self, instructions: str) -> list[ModelMessage]:
+        """The messages as they are sent: the newest request carries the instructions."""
+        *earlier, last = self.messages
+        if isinstance(last, ModelRequest) and instructions:
+            last = dataclasses.replace(last, instructions=instructions)
+        return [*earlier, last]
+
+    def dump(self) -> str:
+        messages = json.loads(ModelMessagesTypeAdapter.dump_json(self.messages))
+        journal = [dataclasses.asdict(result) for result in self.journal]
+        decisions = dataclasses.asdict(self.decisions)
+        return dump_document(
+            {"messages": messages, "journal": journal, "decisions": decisions}
+        )
+
+    @classmethod
+    def load(cls, text: str) -> Transcript:
+        """Raise `ContentsError` for a checkpoint of a release that writes otherwise."""
+        stored = load_document(text)
+        return cls(
+            messages=ModelMessagesTypeAdapter.validate_python(stored["messages"]),
+            journal=[ToolResult(**result) for result in stored["journal"]],
+            decisions=Decisions(**stored["decisions"]),
+        )
+
+
+def tool_calls(response: ModelResponse) -> list[ToolCallPart]:
+    return [part for part in response.parts if isinstance(part, ToolCallPart)]
+
+
+def text_of(response: ModelResponse) -> str:
+    return "".join(p.content for p in response.parts if isinstance(p, TextPart))
+
+
+def cleaned(response: ModelResponse) -> ModelResponse:
+    """The answer as it can be stored: clean text, and a distinct id for every call."""
+    seen: set[str] = set()
+    parts = [_cleaned_part(part, seen) for part in response.parts]
+    return dataclasses.replace(response, parts=parts)
+
+
+def _cleaned_part(part: ModelResponsePart, seen: set[str]) -> ModelResponsePart:
+    if isinstance(part, TextPart | ThinkingPart):
+        return dataclasses.replace(part, content=clean_text(part.content))
+    if isinstance(part, ToolCallPart):
+        return _cleaned_call(part, seen)
+    return part
+
+
+def _cleaned_call(part: ToolCallPart, seen: set[str]) -> ToolCallPart:
+    # Some models leave the id empty or use one twice; results are matched by it.
+    call_id = clean_text(part.tool_call_id)
+    if not call_id or call_id in seen:
+        call_id = f"call_{uuid.uuid4().hex}"
+    seen.add(call_id)
+    arguments = part.args if isinstance(part.args, str) else part.args_as_json_str()
+    return dataclasses.replace(
+        part,
+        tool_name=clean_text(part.tool_name),
+        args=clean_text(arguments),
+        tool_call_id=call_id,
+    )
