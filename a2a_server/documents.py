@@ -189,15 +189,10 @@ def count_artifacts(document: Document) -> int:
     return len(_elements(document.artifacts or "[]"))
 
 
-def task_text(
-    document: Document,
-    *,
-    history_length: int | None = None,
-    include_artifacts: bool = True,
-) -> str:
+def task_text(document: Document, *, history_length: int | None = None) -> str:
     """The whole task. Unset length: all messages kept; 0: no history at all (S63)."""
     text = document.head[:-1]
-    if include_artifacts and document.artifacts:
+    if document.artifacts:
         text += f',"artifacts":{document.artifacts}'
     history = document.history
     if history_length is not None:

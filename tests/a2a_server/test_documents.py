@@ -123,8 +123,8 @@ def test_history_keeps_the_most_recent_hundred() -> None:
     assert texts_of(task) == [str(n) for n in range(3, 103)]
 
 
-def test_artifacts_are_joined_in_their_order_and_left_out_unless_asked() -> None:
-    """S62, S65."""
+def test_artifacts_are_joined_in_their_order() -> None:
+    """S62."""
     outputs = [text_output("one"), text_output("two", name="Second")]
     artifacts = [documents.artifact(o, number=n) for n, o in enumerate(outputs, 1)]
 
@@ -135,8 +135,6 @@ def test_artifacts_are_joined_in_their_order_and_left_out_unless_asked() -> None
     assert [a.parts[0].text for a in task.artifacts] == ["one", "two"]
     assert [a.artifact_id for a in task.artifacts] == ["artifact-1", "artifact-2"]
     assert task.artifacts[1].name == "Second"
-    without = json.loads(documents.task_text(document, include_artifacts=False))
-    assert "artifacts" not in without
 
 
 def test_no_artifacts_means_no_member() -> None:

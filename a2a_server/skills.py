@@ -1,0 +1,204 @@
+"""Which skills are offered, and which one a call is for (S7, S30, S31).
+
+Two audiences: administrators get sentences that name records (`problems`), a client gets
+a reason that names nothing. Both follow from the same questions, which are asked anew
+every time, since records change by ways that validate nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from django.contrib.auth import get_user_model
+
+from a2a_protocol.cards import PROFILE_EXTENSION_URI
+from a2a_protocol.errors import FieldViolation, invalid_params
+from a2a_server.errors import Reason, refuse
+from a2a_server.models import Profile
+from agent_runs import availability, handlers
+from agent_runs.effects import Effect
+from agent_runs.tools import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from django.db.models import QuerySet
+
+    from a2a_protocol.json_text import JSONValue
+    from agent_runs.models import LLMConfiguration
+
+_FIELD = "metadata"
+
+
+class Caller(Protocol):
+    """What choosing asks about the authenticated client."""
+
+    @property
+    def client_id(self) -> int: ...
+
+    @property
+    def technical_user_id(self) -> int: ...
+
+    @property
+    def workspace_id(self) -> int | None: ...
+
+
+# --- What is offered ------------------------------------------------------------------
+
+
+def offered() -> list[Profile]:
+    """The profiles on the card, in the card's order."""
+    return [profile for profile in _in_order() if not problems(profile)]
+
+
+def all_with_problems() -> list[tuple[Profile, tuple[str, ...]]]:
+    """Every profile with the reasons why it is not on the card; none: it is."""
+    return [(profile, problems(profile)) for profile in _in_order()]
+
+
+def problems(profile: Profile) -> tuple[str, ...]:
+    """Why the profile is not on the card, for administrators (S7)."""
+    return tuple(_problems(profile))
+
+
+def _in_order() -> QuerySet[Profile]:
+    related = Profile.objects.select_related("configuration__provider")
+    return related.order_by("position", "skill_id")
+
+
+def _problems(profile: Profile) -> Iterator[str]:
+    if not profile.is_public:
+        yield "It is not public."
+    yield from _shape_problems(profile)
+    if problem := _work_problem(profile):
+        yield problem
+    elif not keeps_result(profile):
+        yield (
+            f"The provider of its LLM configuration «{profile.configuration}» keeps no "
+            "result (its answer level)."
+        )
+
+
+def _shape_problems(profile: Profile) -> Iterator[str]:
+    """What a form refuses, but a fixture or an `update` may have stored."""
+    for name in ("name", "description"):
+        if not getattr(profile, name).strip():
+            yield f"Its {name} is empty."
+    for name in ("tags", "examples", "tools"):
+        if not _is_list_of_texts(getattr(profile, name)):
+            yield f"Its {name} are not a list of texts."
+
+
+def _work_problem(profile: Profile) -> str | None:
+    handler = handlers.find(profile.handler)
+    if handler is None:
+        return f"Its domain handler «{profile.handler}» is not available."
+    if not handler.uses_model:
+        return None
+    if profile.configuration is None:
+        return f"Its domain handler «{profile.handler}» needs an LLM configuration."
+    return availability.configuration_problem(profile.configuration)
+
+
+def keeps_result(profile: Profile) -> bool:
+    return availability.keeps_result(configuration_of(profile))
+
+
+def configuration_of(profile: Profile) -> LLMConfiguration | None:
+    """The configuration that its runs use: none where the handler uses no model."""
+    handler = handlers.find(profile.handler)
+    return profile.configuration if handler and handler.uses_model else None
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+# --- What a run may use ---------------------------------------------------------------
+
+
+def granted_tools(profile: Profile) -> tuple[str, ...]:
+    """The profile's tools, without the writing ones unless it may write (T3)."""
+    if not _is_list_of_texts(profile.tools) or not profile.tools:
+        return ()
+    if profile.may_write:
+        return tuple(profile.tools)
+    known = registry.all_tools()
+    return tuple(
+        name
+        for name in profile.tools
+        if name in known and known[name].effect is Effect.READ_ONLY
+    )
+
+
+# --- Choosing -------------------------------------------------------------------------
+
+
+def named_skill(metadata: Mapping[str, JSONValue] | None) -> str | None:
+    """The skill id in a request's metadata; -32602 when it is no text."""
+    value = (metadata or {}).get(PROFILE_EXTENSION_URI)
+    if value is None or isinstance(value, str):
+        return value
+    raise invalid_params(f"{_FIELD}.{PROFILE_EXTENSION_URI}", "A skill id is a text.")
+
+
+def choose(caller: Caller, name: str | None) -> Profile:
+    """The profile that a call is for, or the refusal of S30 and S31."""
+    candidates = list(_candidates(caller, name))
+    if not candidates:
+        raise refuse(Reason.PROFILE_UNAVAILABLE)
+    if len(candidates) > 1:
+        candidates = _callable(candidates, caller)
+    (profile,) = candidates
+    if reason := _refusal(profile, caller):
+        raise refuse(reason)
+    return profile
+
+
+def _candidates(caller: Caller, name: str | None) -> QuerySet[Profile]:
+    found = Profile.objects.filter(grants__client_id=caller.client_id, is_public=True)
+    if name is not None:
+        found = found.filter(skill_id=name)
+    found = found.select_related("configuration__provider")
+    found = found.prefetch_related("configuration__allowed_groups")
+    return found.order_by("position", "skill_id")
+
+
+def _callable(candidates: list[Profile], caller: Caller) -> list[Profile]:
+    """Of several skills, the only one that the client could call."""
+    found = [profile for profile in candidates if not _refusal(profile, caller)]
+    if len(found) > 1:
+        raise _profile_required(found)
+    if not found:
+        raise refuse(Reason.PROFILE_UNAVAILABLE)
+    return found
+
+
+def _profile_required(profiles: list[Profile]) -> Exception:
+    ids = ", ".join(profile.skill_id for profile in profiles)
+    violation = FieldViolation(
+        f"{_FIELD}.{PROFILE_EXTENSION_URI}", f"Name one of these skills: {ids}."
+    )
+    return refuse(
+        Reason.PROFILE_REQUIRED,
+        metadata={"skills": ",".join(profile.skill_id for profile in profiles)},
+        violations=(violation,),
+    )
+
+
+def _refusal(profile: Profile, caller: Caller) -> Reason | None:
+    if _work_problem(profile) or not _user_may_use(profile, caller):
+        return Reason.PROFILE_UNAVAILABLE
+    if not keeps_result(profile):
+        return Reason.RESULT_NOT_RETAINABLE
+    if profile.may_write and caller.workspace_id is None:
+        return Reason.WORKSPACE_REQUIRED
+    return None
+
+
+def _user_may_use(profile: Profile, caller: Caller) -> bool:
+    configuration = configuration_of(profile)
+    if configuration is None:
+        return True
+    user = get_user_model()(pk=caller.technical_user_id)
+    return availability.user_may_use(configuration, user)
