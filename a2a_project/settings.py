@@ -31,7 +31,7 @@ SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
-VERSION: str = __version__
+A2A_VERSION = __version__
 
 # --- Applications ---------------------------------------------------------------------
 
@@ -101,8 +101,17 @@ POSTGRESQL_OPTIONS = {
 }
 
 
+def _own_sqlite() -> str:
+    """A bare checkout works at once, so the folder is made where it is missing."""
+    try:
+        DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured("DATA_DIR cannot be made.") from error
+    return f"sqlite:///{DATA_DIR / 'a2a.sqlite3'}"
+
+
 def _database() -> dict[str, Any]:
-    url = env.text("DATABASE_URL", f"sqlite:///{DATA_DIR / 'a2a.sqlite3'}")
+    url = env.text("DATABASE_URL") or _own_sqlite()
     try:
         found = dj_database_url.parse(url, conn_max_age=None, conn_health_checks=True)
     except ValueError as error:
