@@ -6,3 +6,9 @@ from django.apps import AppConfig
 class AgentRunsConfig(AppConfig):
     name = "agent_runs"
     verbose_name = "Agent runs"
+
+    def ready(self) -> None:
+        from agent_runs import handlers
+        from agent_runs.llm_text import TextHandler
+
+        handlers.register(TextHandler())
