@@ -31,7 +31,6 @@ class _Parser(CommandParser):
 
 class ExitCommand(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
-        kwargs.setdefault("called_from_command_line", True)
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.__class__ = _Parser
         return parser
