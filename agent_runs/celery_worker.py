@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from importlib import metadata
 from typing import Any
 
 from celery import Celery, bootsteps
 from celery.signals import worker_init, worker_shutting_down
+from django.conf import settings
 from django.db import connections
 
 from agent_runs import llm, stopping, workers
@@ -55,7 +55,7 @@ class HeartbeatStep(bootsteps.StartStopStep):  # type: ignore[misc] # Celery is 
         identity = workers.Identity(
             transport=Transport.CELERY,
             queues=tuple(queues),
-            version=metadata.version("celery"),
+            version=settings.A2A_VERSION,
             concurrency=worker.concurrency or 1,
         )
         self._thread = threading.Thread(

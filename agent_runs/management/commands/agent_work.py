@@ -78,7 +78,7 @@ class Command(ExitCommand):
     @staticmethod
     def _announce() -> None:
         identity = workers.Identity(
-            transport=Transport.SWEEP, queues=(), version=settings.VERSION
+            transport=Transport.SWEEP, queues=(), version=settings.A2A_VERSION
         )
         workers.announce(identity)
 
