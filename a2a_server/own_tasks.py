@@ -17,14 +17,27 @@ from a2a_server.models import Task
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-_DOCUMENT = ("head", "history", "artifacts")
+_COLUMNS = (
+    "client_id",
+    "run_id",
+    "context_id",
+    "state",
+    "status_at",
+    "head",
+    "history",
+    "artifacts",
+    "reply",
+)
 
 
 def tasks_of(client_id: int) -> QuerySet[Task]:
     """Its tasks with their documents, which are decrypted only as far as they are read."""
-    return Task.objects.filter(client_id=client_id).only(
-        "client_id", "run_id", "context_id", "state", "status_at", *_DOCUMENT
-    )
+    return Task.objects.filter(client_id=client_id).only(*_COLUMNS)
+
+
+def with_skill(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """The same, with the skill id of the profile at hand."""
+    return tasks.select_related("profile").only(*_COLUMNS, "profile__skill_id")
 
 
 def find(tasks: QuerySet[Task], task_id: str) -> Task:

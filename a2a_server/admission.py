@@ -1,0 +1,126 @@
+"""Storing a new task, or refusing it for a limit: one transaction (S43, S47, S48, S50).
+
+The locks make the limits exact: the client's row, then the profile's if it has a quota,
+always in this order, and only then the counts. A count in the statement that waits for
+the lock would see the moment before it. The message id is inserted before anything is
+counted, so that of two messages with one id the second finds the first instead of a
+limit that the first has reached.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from a2a_server import counters, documents, messages, skills
+from a2a_server.documents import TaskName
+from a2a_server.errors import Reason, refuse
+from a2a_server.models import Client, Profile, Task, TaskEvent, TaskState
+from a2a_server.models.task import ACTIVE_STATES
+from agent_runs import queue
+from agent_runs.models import Workspace
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from a2a_protocol import types
+    from a2a_server.documents import Document
+    from agent_runs.contents import RunInput
+    from agent_runs.models import AgentRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """What every check before the transaction has let through."""
+
+    caller: skills.Caller
+    profile: Profile
+    request: types.SendMessageRequest
+    run_input: RunInput
+    context_id: str
+
+
+def store(new: NewTask, *, now: datetime) -> Task:
+    """Insert message, run, task and first event.
+
+    Raises ProtocolError for a limit, and IntegrityError for a message id that somebody
+    else stored meanwhile; nothing is stored then.
+    """
+    name = TaskName(task_id=uuid.uuid4(), context_id=new.context_id)
+    client_id = new.caller.client_id
+    with transaction.atomic():
+        task_limit, quota = _lock(new)
+        messages.insert(new.request, client_id=client_id, task_id=name.task_id, now=now)
+        _refuse_over_limits(new, task_limit=task_limit, quota=quota)
+        task = _insert_task(new, name, now=now)
+        counters.add(client_id, TaskState.SUBMITTED)
+    return task
+
+
+def _lock(new: NewTask) -> tuple[int, int]:
+    """The client's limit and the profile's quota, both held until the commit."""
+    clients = Client.objects.select_for_update(no_key=True)
+    task_limit = clients.values_list("task_limit", flat=True).get(
+        pk=new.caller.client_id
+    )
+    if not new.profile.active_task_quota:
+        return task_limit, 0
+    profiles = Profile.objects.select_for_update(no_key=True)
+    quotas = profiles.values_list("active_task_quota", flat=True)
+    return task_limit, quotas.get(pk=new.profile.pk)
+
+
+def _refuse_over_limits(new: NewTask, *, task_limit: int, quota: int) -> None:
+    active = Task.objects.filter(state__in=ACTIVE_STATES)
+    if active.filter(client_id=new.caller.client_id).count() >= task_limit:
+        raise refuse(Reason.CLIENT_TASK_LIMIT_REACHED)
+    if quota and active.filter(profile=new.profile).count() >= quota:
+        raise refuse(Reason.PROFILE_QUOTA_REACHED)
+
+
+def _insert_task(new: NewTask, name: TaskName, *, now: datetime) -> Task:
+    document = documents.new_document(
+        new.request.message,
+        name=name,
+        task_status=documents.status(TaskState.SUBMITTED, at=now),
+    )
+    task = Task.objects.create(
+        id=name.task_id,
+        client_id=new.caller.client_id,
+        profile=new.profile,
+        run=_enqueue(new, now=now),
+        context_id=name.context_id,
+        state=TaskState.SUBMITTED,
+        status_at=now,
+        created_at=now,
+        head=document.head,
+        history=document.history,
+        events_written=1,
+    )
+    _insert_first_event(name, document, now=now)
+    return task
+
+
+def _enqueue(new: NewTask, *, now: datetime) -> AgentRun:
+    caller, profile = new.caller, new.profile
+    workspace = Workspace(pk=caller.workspace_id) if caller.workspace_id else None
+    return queue.enqueue(
+        owner=get_user_model()(pk=caller.technical_user_id),
+        handler=profile.handler,
+        run_input=new.run_input,
+        configuration=skills.configuration_of(profile),
+        workspace=workspace,
+        tools=skills.granted_tools(profile),
+        now=now,
+    )
+
+
+def _insert_first_event(name: TaskName, document: Document, *, now: datetime) -> None:
+    text = documents.task_event(documents.task_text(document))
+    TaskEvent.objects.create(
+        task_id=name.task_id, sequence=1, payload=text, created_at=now
+    )

@@ -1,0 +1,79 @@
+"""The message ids a client has used, and what stood behind them (S47).
+
+A message id that was used before is no new message; its task is the answer. The unique
+index over (client, dedupe key) decides between two of the same at one moment. Of the
+content only a keyed hash is kept, enough to notice that the same id came with another
+content.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db.models import F
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from a2a_protocol import proto_json
+from a2a_server import own_tasks
+from a2a_server.models import TaskMessage
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from a2a_protocol import types
+    from a2a_server.models import Task
+
+logger = logging.getLogger(__name__)
+
+_SALT: Final = "a2a_server.messages"
+
+
+def find_task(client_id: int, request: types.SendMessageRequest) -> Task | None:
+    """The task that an earlier message of the same id belongs to.
+
+    A difference in content is logged, without the content.
+    """
+    key = dedupe_key(request)
+    if key is None:
+        return None
+    tasks = own_tasks.tasks_of(client_id).filter(
+        messages__client_id=client_id, messages__dedupe_key=key
+    )
+    tasks = own_tasks.with_skill(tasks)
+    task = tasks.annotate(earlier=F("messages__fingerprint")).first()
+    if task and not constant_time_compare(task.earlier, fingerprint(request)):
+        logger.warning(
+            "message id used again with other content",
+            extra={"client": client_id, "task": str(task.pk)},
+        )
+    return task
+
+
+def insert(
+    request: types.SendMessageRequest, *, client_id: int, task_id: UUID, now: datetime
+) -> None:
+    """Raises IntegrityError when the id was used; the task may be inserted after it."""
+    TaskMessage.objects.create(
+        client_id=client_id,
+        task_id=task_id,
+        dedupe_key=dedupe_key(request),
+        fingerprint=fingerprint(request),
+        created_at=now,
+    )
+
+
+def dedupe_key(request: types.SendMessageRequest) -> str | None:
+    if not settings.A2A_SERVER_DEDUPLICATE_MESSAGES:
+        return None
+    return request.message.message_id
+
+
+def fingerprint(request: types.SendMessageRequest) -> str:
+    """A keyed hash of what was asked; the order of members does not count."""
+    content = [proto_json.write(request.message), request.metadata]
+    text = json.dumps(content, sort_keys=True)
+    return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()
