@@ -3,6 +3,7 @@
 #   make run      a serving gateway on this machine, with demonstration records
 #   make test     the test suite on SQLite
 #   make check    everything a change has to pass: format, lint, types, imports, tests
+#   make lint     the same without the tests
 #   make format   rewrite the code in the house's format
 
 PORT ?= 8000
@@ -30,7 +31,7 @@ define environment
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test check format environment help
+.PHONY: run test check lint format environment help faults browser interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -43,7 +44,7 @@ test:
 	$(call environment,dev)
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
-check:
+lint:
 	$(call environment,dev)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -51,7 +52,8 @@ check:
 	$(BIN)/lint-imports --no-cache
 	DEBUG=on $(BIN)/python manage.py makemigrations --check --dry-run
 	DEBUG=on $(BIN)/python manage.py check --fail-level ERROR
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+check: lint test
 
 format:
 	$(call environment,dev)
@@ -60,3 +62,29 @@ format:
 
 environment:
 	$(call environment,dev)
+
+# What follows needs PostgreSQL and Redis: TEST_DATABASE_URL and TEST_REDIS_URL name them.
+
+faults:
+	$(call environment,dev)
+	$(BIN)/python -m pytest -m faults tests/faults $(PYTEST_OPTIONS)
+
+browser:
+	$(call environment,dev)
+	$(BIN)/python -m pytest -m browser tests/browser $(PYTEST_OPTIONS)
+
+# The other implementation lives in an environment of its own, so that neither side sees
+# the other's dependencies. A2A_SDK_PYTHON tells the tests where.
+SDK_VENV ?= .venv-sdk
+
+interop: $(SDK_VENV)/installed
+	$(call environment,dev)
+	A2A_SDK_PYTHON="$(abspath $(SDK_VENV))/bin/python" \
+	    $(BIN)/python -m pytest -m interop tests/interop $(PYTEST_OPTIONS)
+
+$(SDK_VENV)/installed: Makefile
+	$(call environment,dev)
+	$(BIN)/python -m venv --clear $(SDK_VENV)
+	$(SDK_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
+	    "a2a-sdk==1.3.0" httpx
+	@touch $@
