@@ -22,7 +22,7 @@ LONGEST_EVENT_TEXT = 2_000
 _CUT = "…"
 
 # The first group may end a longer name (dbPassword); the second would end plain words.
-_SECRET_NAME = (
+_TELLING_NAME = (
     r"(?:password|passwd|passphrase|credentials?|secret(?:[_-]?access)?(?:[_-]?key)?"
     r"|(?:api|private|access|auth|encryption|signing|account)[_-]?key"
     r"|(?:access|auth|refresh|session|api|client|csrf)[_-]?token"
@@ -60,7 +60,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         re.compile(
-            rf"(?i)({_SECRET_NAME}[\"']?+[^\S\n]*+[:=][^\S\n]*+)"
+            rf"(?i)({_TELLING_NAME}[\"']?+[^\S\n]*+[:=][^\S\n]*+)"
             r"(?:(\")(?:[^\"\\\n]|\\.)*+\"?+|(')(?:[^'\\\n]|\\.)*+'?+|[^\s,;&\"']++)"
         ),
         rf"\1\2\3{MASK}\2\3",
@@ -92,7 +92,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         MASK,
     ),
 )
-_NAME_OF_SECRET = re.compile(rf"(?i)(?:{_SECRET_NAME}|authorization)\Z")
+_NAME_OF_SECRET = re.compile(rf"(?i)(?:{_TELLING_NAME}|authorization)\Z")
 
 
 def mask(text: str) -> str:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.db.models import Q
+
 from agent_runs.models import AgentRun
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 SegmentGuard = Callable[[AgentRun], str | None]
 # Called in the purge's transaction before the runs go; returns what else went, by name.
 Purger = Callable[[Sequence[UUID]], Mapping[str, int]]
+# From a name that an operator typed to the runs it means; raises `NothingNamed`.
+RunFilter = Callable[[str], Q]
+
+
+class NothingNamed(LookupError):  # noqa: N818 -- an answer, not a failure
+    """No record has this name; the sentence is for the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,7 @@ class PeriodicJob:
 
 segment_guards: list[SegmentGuard] = []
 purgers: list[Purger] = []
+run_filters: dict[str, RunFilter] = {}
 periodic_jobs: dict[str, PeriodicJob] = {}
 
 
@@ -43,6 +52,11 @@ def register_segment_guard(guard: SegmentGuard) -> None:
 def register_purger(purger: Purger) -> None:
     if purger not in purgers:
         purgers.append(purger)
+
+
+def register_run_filter(name: str, run_filter: RunFilter) -> None:
+    """`name` is what operators call such a record, for instance «client»."""
+    run_filters[name] = run_filter
 
 
 def register_periodic_job(job: PeriodicJob) -> None:

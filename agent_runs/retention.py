@@ -1,0 +1,154 @@
+"""How long runs are kept, and how long they may wait for a person (R18).
+
+Ended runs go in chunks, each a transaction of its own that also holds what the purgers of
+other packages do. What hangs on a run goes with it by cascade.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.apps import apps
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.deletion import Collector
+
+from agent_runs import clock, lifecycle, registries
+from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.models.run import TERMINAL_STATES
+from agent_runs.registries import PeriodicJob
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.db.models import Model, QuerySet
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 500
+# A remote agent has a deadline of its own; these wait for people.
+_WAITING_FOR_PEOPLE = (RunState.WAITING_FOR_APPROVAL, RunState.WAITING_FOR_INPUT)
+_EXPIRED_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Position:
+    """Behind which run the next chunk begins."""
+
+    ended_at: datetime | None  # never None: all of these have ended
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """What a purge is asked for. `only` narrows it, `dry_run` deletes nothing."""
+
+    older_than: timedelta
+    only: Q = field(default_factory=Q)
+    dry_run: bool = False
+    chunk: int = CHUNK
+
+
+def retention() -> timedelta:
+    return timedelta(days=settings.AGENT_RUNS_RETENTION_DAYS)
+
+
+def purge(wanted: Purge) -> dict[str, int]:
+    """Delete ended runs; return how many rows went, by their plural names.
+
+    A dry run counts what would go, without what other packages only count by doing it.
+    """
+    before = clock.database_now() - wanted.older_than
+    counts: Counter[str] = Counter({_name_of(AgentRun): 0})
+    position: _Position | None = None
+    while True:
+        with transaction.atomic():
+            chunk = list(_next_chunk(wanted, before, position))
+            if not chunk:
+                return dict(counts)
+            count = _count if wanted.dry_run else _delete
+            counts.update(count([run_id for run_id, _ in chunk]))
+        last_id, last_ended_at = chunk[-1]
+        position = _Position(ended_at=last_ended_at, id=last_id)
+
+
+def _next_chunk(
+    wanted: Purge, before: datetime, position: _Position | None
+) -> QuerySet[AgentRun, tuple[UUID, datetime | None]]:
+    # The inner query joins; the outer one alone is locked.
+    inner = AgentRun.objects.filter(wanted.only).values("id") if wanted.only else None
+    runs = AgentRun.objects.filter(state__in=TERMINAL_STATES, ended_at__lt=before)
+    runs = runs.order_by("ended_at", "id")
+    if inner is not None:
+        runs = runs.filter(id__in=inner)
+    if position is not None:
+        runs = runs.filter(
+            Q(ended_at__gt=position.ended_at)
+            | Q(ended_at=position.ended_at, id__gt=position.id)
+        )
+    if not wanted.dry_run and connection.features.has_select_for_update_skip_locked:
+        # A purge at the same time takes other runs.
+        runs = runs.select_for_update(skip_locked=True)
+    return runs.values_list("id", "ended_at")[: wanted.chunk]
+
+
+def _delete(run_ids: list[UUID]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for purger in registries.purgers:
+        counts.update(purger(run_ids))
+    _, by_label = AgentRun.objects.filter(id__in=run_ids).delete()
+    for label, count in by_label.items():
+        counts[_name_of(apps.get_model(label))] += count
+    return counts
+
+
+def _count(run_ids: list[UUID]) -> Counter[str]:
+    collector = Collector(using="default")
+    collector.collect(AgentRun.objects.filter(id__in=run_ids).only("id"))
+    counts: Counter[str] = Counter()
+    for model, rows in collector.data.items():
+        counts[_name_of(model)] += len(rows)
+    for fast in collector.fast_deletes:
+        counts[_name_of(fast.model)] += fast.count()
+    return counts
+
+
+def _name_of(model: type[Model]) -> str:
+    return str(model._meta.verbose_name_plural)
+
+
+# --- Periodic jobs --------------------------------------------------------------------
+
+
+def purge_old_runs() -> None:
+    counts = purge(Purge(older_than=retention()))
+    logger.info("purged", extra={"rows": counts})
+
+
+def expire_waits() -> None:
+    """Fail the runs that nobody answered for too long, oldest first."""
+    now = clock.database_now()
+    longest = timedelta(days=settings.AGENT_RUNS_MAX_WAIT_DAYS)
+    waiting = AgentRun.objects.filter(
+        state__in=_WAITING_FOR_PEOPLE, state_changed_at__lt=now - longest
+    ).order_by("state_changed_at")
+    for run_id, state in waiting.values_list("id", "state")[:_EXPIRED_AT_ONCE]:
+        lifecycle.fail(
+            run_id, EndReason.WAIT_EXPIRED, now=now, expected=RunState(state)
+        )
+
+
+def register_jobs() -> None:
+    registries.register_periodic_job(
+        PeriodicJob(name="retention", interval=timedelta(days=1), run=purge_old_runs)
+    )
+    registries.register_periodic_job(
+        PeriodicJob(
+            name="expire-waits", interval=timedelta(minutes=10), run=expire_waits
+        )
+    )
