@@ -47,6 +47,14 @@ def skill_id_is_free(change: ProfileChange) -> Iterator[Problem]:
         )
 
 
+def texts_are_visible(change: ProfileChange) -> Iterator[Problem]:
+    for name in ("name", "description"):
+        text = getattr(change.new, name)
+        # Nothing at all has its own message from the field.
+        if text and not str(text).strip() and change.touches(name):
+            yield Problem(sentence="This needs some visible text.", field=name)
+
+
 def lists_hold_lines(change: ProfileChange) -> Iterator[Problem]:
     for name in _LISTS:
         if change.touches(name) and not _is_list_of_lines(getattr(change.new, name)):
@@ -193,7 +201,8 @@ def technical_user_is_fit(change: ClientChange) -> Iterator[Problem]:
 
 
 def _lasts_longer(change: ClientChange) -> bool:
-    new, stored = change.new.expires_at, change.stored and change.stored.expires_at
+    stored = change.stored.expires_at if change.stored else None
+    new = change.new.expires_at
     return stored is not None and (new is None or new > stored)
 
 
@@ -262,6 +271,7 @@ def register() -> None:
     register_rules(
         Profile,
         skill_id_is_free,
+        texts_are_visible,
         lists_hold_lines,
         handler_is_known,
         configuration_fits_handler,

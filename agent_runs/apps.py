@@ -8,10 +8,11 @@ class AgentRunsConfig(AppConfig):
     verbose_name = "Agent runs"
 
     def ready(self) -> None:
-        from agent_runs import checks, handlers, periodic, retention
+        from agent_runs import checks, handlers, periodic, retention, rules
         from agent_runs.llm_text import TextHandler
 
         handlers.register(TextHandler())
         periodic.register_own_jobs()
         retention.register_jobs()
         checks.register()
+        rules.register()

@@ -1,0 +1,7 @@
+"""The admin of this package, a file for each kind of page; Django imports this module."""
+
+from __future__ import annotations
+
+from agent_runs.admin import llm, runs, workers, workspaces
+
+__all__ = ["llm", "runs", "workers", "workspaces"]

@@ -1,0 +1,232 @@
+"""Runs and what happened in them (R15, O2): history, with one action."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Exists, OneToOneRel, OuterRef
+from django.template.loader import render_to_string
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
+
+from agent_runs.admin.canceling import CancelAdmin
+from agent_runs.admin.fields import cut, opened, preformatted
+from agent_runs.admin.history import HandlerFilter, handler_label
+from agent_runs.contents import ContentsError, DataPart, Result, TextPart, load_result
+from agent_runs.models import AgentRun, AgentRunEvent
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+    from django.utils.safestring import SafeString
+
+    from agent_runs.contents import Part
+
+_ENCRYPTED = ("request", "checkpoint", "pending", "result")
+
+
+class OwnerFilter(admin.SimpleListFilter):
+    """People who own a run; each is looked up through the index, none is counted."""
+
+    title = "owner"
+    parameter_name = "owner"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        owned = AgentRun.objects.filter(owner=OuterRef("pk"))
+        people = get_user_model().objects.filter(Exists(owned))
+        name = get_user_model().USERNAME_FIELD
+        return [
+            (str(pk), str(n)) for pk, n in people.order_by(name).values_list("pk", name)
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        known = dict(self.lookup_choices)
+        return (
+            queryset.filter(owner=self.value()) if self.value() in known else queryset
+        )
+
+
+@admin.register(AgentRun)
+class AgentRunAdmin(CancelAdmin[AgentRun]):
+    list_display = (
+        "id",
+        "state",
+        "handler_shown",
+        "owner",
+        "created_at",
+        "duration",
+        "end_reason",
+    )
+    list_filter = ("state", HandlerFilter, OwnerFilter, "created_at")
+    list_select_related = ("owner",)
+    ordering = ("-created_at", "-id")
+    empty_list_hint = (
+        "No run yet. A message to a skill makes one; ended runs are deleted after the "
+        "retention time."
+    )
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "id",
+                    "state",
+                    "end_reason",
+                    "truncated",
+                    "owner",
+                    "handler_shown",
+                    "configuration",
+                    "workspace",
+                    "tools_shown",
+                    "answer_level",
+                    "belongs_to",
+                )
+            },
+        ),
+        (
+            "Times",
+            {
+                "fields": (
+                    "created_at",
+                    "started_at",
+                    "state_changed_at",
+                    "due_at",
+                    "ended_at",
+                    "duration",
+                )
+            },
+        ),
+        (
+            "Effort",
+            {
+                "fields": (
+                    "segments",
+                    "requeues",
+                    "rounds",
+                    "input_tokens",
+                    "output_tokens",
+                    "has_effects",
+                    "lease_expires_at",
+                )
+            },
+        ),
+        ("Result", {"fields": ("result_shown",)}),
+        ("Timeline", {"fields": ("timeline",)}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AgentRun]:
+        return super().get_queryset(request).defer(*_ENCRYPTED)
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: AgentRun | None = None
+    ) -> list[str]:
+        return [str(name) for name in flatten_fieldsets(self.fieldsets)]
+
+    def run_of(self, row: AgentRun) -> AgentRun:
+        return row
+
+    def rows_with_runs(self, rows: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
+        return rows
+
+    # --- Cells
+
+    @admin.display(description="domain handler")
+    def handler_shown(self, run: AgentRun) -> str:
+        return handler_label(run.handler)
+
+    @admin.display(description="tools")
+    def tools_shown(self, run: AgentRun) -> str:
+        return ", ".join(map(str, run.tools)) if run.tools else "none"
+
+    @admin.display(description="how long")
+    def duration(self, run: AgentRun) -> str | None:
+        if run.started_at is None or run.ended_at is None:
+            return None
+        return _seconds(run.started_at, run.ended_at)
+
+    @admin.display(description="belongs to")
+    def belongs_to(self, run: AgentRun) -> SafeString | None:
+        """Links to records of upper packages that have this run for their own."""
+        links = [link for row in _rows_about(run) if (link := _link_to(row))]
+        return format_html_join(", ", "{}", ((link,) for link in links)) or None
+
+    @admin.display(description="result")
+    def result_shown(self, run: AgentRun) -> SafeString | str | None:
+        stored = opened(run, "result")
+        if stored is None:
+            return None
+        try:
+            return preformatted(_result_text(load_result(stored)))
+        except (ContentsError, ValueError, KeyError, TypeError):
+            return "Stored in a form that this release cannot show."
+
+    @admin.display(description="events")
+    def timeline(self, run: AgentRun) -> SafeString:
+        events = run.events.order_by("sequence")
+        rows = [_timeline_row(run, event) for event in events]
+        return render_to_string("agent_runs/timeline.html", {"rows": rows})
+
+
+def _rows_about(run: AgentRun) -> list[Any]:
+    relations = [r for r in run._meta.related_objects if isinstance(r, OneToOneRel)]
+    rows = []
+    for relation in relations:
+        try:
+            rows.append(getattr(run, relation.get_accessor_name() or ""))
+        except ObjectDoesNotExist:
+            continue
+    return rows
+
+
+def _link_to(row: Any) -> SafeString | None:
+    opts = row._meta
+    try:
+        url = reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
+    except NoReverseMatch:
+        return None
+    return format_html('<a href="{}">{}</a>', url, row)
+
+
+def _seconds(start: datetime, end: datetime) -> str:
+    return f"{(end - start).total_seconds():.1f} s"
+
+
+def _result_text(result: Result) -> str:
+    parts = [part for output in result.outputs for part in output.parts]
+    texts = [_part_text(part) for part in (*parts, *result.message)]
+    return "\n\n".join(filter(None, [*texts, result.note]))
+
+
+def _part_text(part: Part) -> str:
+    if isinstance(part, TextPart):
+        return part.text
+    if isinstance(part, DataPart):
+        return json.dumps(part.data, ensure_ascii=False, indent=2)
+    return f"[{part.filename or 'file'}, {part.media_type}]"
+
+
+def _timeline_row(run: AgentRun, event: AgentRunEvent) -> dict[str, Any]:
+    facts = event.facts if isinstance(event.facts, dict) else {"": event.facts}
+    content = opened(event, "content")
+    return {
+        "sequence": event.sequence,
+        "at": event.created_at,
+        "since": _seconds(run.created_at, event.created_at),
+        "what": event.get_kind_display(),
+        "round": event.round or "",
+        "duration_ms": event.duration_ms,
+        "facts": [(name, _fact_text(value)) for name, value in facts.items()],
+        "content": None if content is None else cut(content),
+    }
+
+
+def _fact_text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return cut(text, 200)
