@@ -1,0 +1,481 @@
+"""The loop against pydantic-ai's scripted model; the ledger is real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from pydantic import BaseModel
+from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+
+from agent_runs import clock, lifecycle, queue
+from agent_runs.agent_loop import DENIED, NOT_RUN, AgentLoop
+from agent_runs.effects import Effect
+from agent_runs.handlers import ModelAnswer
+from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.outcomes import Failed, Suspended
+from agent_runs.segment import Ending, Segment, SegmentEnded
+from agent_runs.tools import registry
+from agent_runs.tools.contract import Tool, ToolCall, ToolError
+from agent_runs.transcript import Decisions, Transcript
+from tests import factories
+from tests.agent_runs.segments import claim, make_segment
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# What the model does at each call: text, or calls as (name, arguments).
+Step = str | list[tuple[str, str]]
+
+
+class Arguments(BaseModel):
+    value: int = 0
+
+
+class Script:
+    """Plays steps; the last one is repeated."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = list(steps)
+        self.seen: list[tuple[list[ModelMessage], AgentInfo]] = []
+
+    @property
+    def model(self) -> FunctionModel:
+        return FunctionModel(stream_function=self._stream, model_name="script")
+
+    async def _stream(
+        self, messages: list[ModelMessage], info: AgentInfo
+    ) -> AsyncIterator[Any]:
+        step = self.steps[min(len(self.seen), len(self.steps) - 1)]
+        self.seen.append((messages, info))
+        if isinstance(step, str):
+            yield step
+            return
+        yield {
+            index: DeltaToolCall(
+                name, arguments, tool_call_id=f"c{len(self.seen)}-{index}"
+            )
+            for index, (name, arguments) in enumerate(step)
+        }
+
+    def results(self, call: int = -1) -> list[tuple[str, str]]:
+        """Outcome and content of the tool results in the model's n-th call."""
+        request = self.seen[call][0][-1]
+        assert isinstance(request, ModelRequest)
+        parts = [part for part in request.parts if isinstance(part, ToolReturnPart)]
+        return [(part.outcome, str(part.content)) for part in parts]
+
+
+class Toolbox:
+    """Registers tools and records what ran."""
+
+    def __init__(self) -> None:
+        self.tools: list[Tool] = []
+        self.ran: list[tuple[str, int]] = []
+
+    def add(self, name: str, *, says: str | Exception = "ok", **values: Any) -> None:
+        async def execute(call: ToolCall) -> str:
+            assert isinstance(call.arguments, Arguments)
+            self.ran.append((name, call.arguments.value))
+            if isinstance(says, Exception):
+                raise says
+            return says
+
+        defaults = {"description": name, "effect": Effect.READ_ONLY}
+        self.tools.append(
+            Tool(
+                name=name,
+                parameters=Arguments,
+                execute=execute,
+                **defaults | values,  # type: ignore[arg-type]
+            )
+        )
+
+    def __call__(self) -> list[Tool]:
+        return self.tools
+
+
+@pytest.fixture
+def toolbox() -> Iterator[Toolbox]:
+    box = Toolbox()
+    registry.register_provider(box)
+    yield box
+    registry.unregister_provider(box)
+
+
+def _segment(*tools: str, **configuration: Any) -> Segment:
+    return make_segment(
+        tools=list(tools),
+        configuration=factories.make_configuration(**configuration),
+        text="hi",
+    )
+
+
+def _loop(segment: Segment, script: Script) -> AgentLoop:
+    stored = segment.run.checkpoint
+    assert segment.run.configuration
+    return AgentLoop(
+        segment,
+        segment.run.configuration,
+        model=script.model,
+        settings={},
+        transcript=Transcript.load(stored) if stored else Transcript.begin("hi"),
+    )
+
+
+def _run(segment: Segment, script: Script) -> ModelAnswer | Suspended | Failed:
+    return async_to_sync(_loop(segment, script).run)()
+
+
+def _again(segment: Segment) -> Segment:
+    """The worker dies; the reaper gives the run to another one."""
+    AgentRun.objects.filter(id=segment.run.id).update(
+        lease_expires_at=clock.database_now() - lifecycle.LEASE_TIME
+    )
+    queue.reap()
+    return claim(segment.run, owner="other")
+
+
+def test_a_text_is_the_answer() -> None:
+    segment = _segment()
+
+    ended = _run(segment, Script("hello"))
+
+    assert ended == ModelAnswer(text="hello")
+    assert segment.run.rounds == 1
+
+
+def test_the_system_prompt_goes_along_and_is_not_stored() -> None:
+    segment = _segment(system_prompt="be brief")
+    script = Script("hello")
+
+    _run(segment, script)
+
+    assert script.seen[0][1].instructions == "be brief"
+    assert "be brief" not in (segment.run.checkpoint or "")
+
+
+def test_a_tool_runs_and_the_model_sees_its_result(toolbox: Toolbox) -> None:
+    toolbox.add("look", says="seen")
+    script = Script([("look", '{"value": 3}')], "done")
+
+    ended = _run(_segment("look"), script)
+
+    assert ended == ModelAnswer(text="done")
+    assert toolbox.ran == [("look", 3)]
+    assert script.results() == [("success", "seen")]
+
+
+def test_calls_of_a_turn_run_in_order(toolbox: Toolbox) -> None:
+    toolbox.add("look")
+    calls = [("look", f'{{"value": {n}}}') for n in (1, 2, 3)]
+
+    _run(_segment("look"), Script(calls, "done"))
+
+    assert toolbox.ran == [("look", 1), ("look", 2), ("look", 3)]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (("nothing", "{}"), "There is no tool «nothing» here."),
+        (("secret", "{}"), "There is no tool «secret» here."),
+        (("look", '{"value": "x"}'), "The arguments do not fit: value"),
+        (("look", '{"value": '), "The arguments are not valid JSON."),
+        (("broken", "{}"), "The tool failed."),
+        (("refusing", "{}"), "Not today."),
+    ],
+    ids=["unknown", "not offered", "wrong type", "no JSON", "raises", "refuses"],
+)
+def test_what_goes_wrong_in_a_call_is_a_result_for_the_model(
+    toolbox: Toolbox, call: tuple[str, str], told: str
+) -> None:
+    """R6: and the exception's text goes to the log only."""
+    toolbox.add("look")
+    toolbox.add("secret")
+    toolbox.add("broken", says=RuntimeError("postgres://u:pw@db/x"))
+    toolbox.add("refusing", says=ToolError("Not today."))
+    script = Script([call], "done")
+
+    ended = _run(_segment("look", "broken", "refusing"), script)
+
+    assert ended == ModelAnswer(text="done")
+    [(outcome, content)] = script.results()
+    assert outcome == "failed"
+    assert content.startswith(told)
+
+
+def test_a_long_result_is_cut_before_it_reaches_the_transcript(
+    toolbox: Toolbox,
+) -> None:
+    """R6: 50,000 bytes, not characters."""
+    toolbox.add("look", says="ü" * 40_000)
+    script = Script([("look", "{}")], "done")
+
+    _run(_segment("look"), script)
+
+    [(_, content)] = script.results()
+    assert content.startswith("ü" * 25_000)
+    assert len(content.encode()) < 50_100
+
+
+def test_a_tool_the_owner_may_not_use_is_not_offered(toolbox: Toolbox) -> None:
+    """T3."""
+    toolbox.add("look", permission="agent_runs.decide_run")
+    script = Script([("look", "{}")], "done")
+
+    _run(_segment("look"), script)
+
+    assert script.seen[0][1].function_tools == []
+    assert toolbox.ran == []
+
+
+# --- R5: the round limit --------------------------------------------------------------
+
+
+def test_at_the_round_limit_one_call_without_tools_gives_the_answer(
+    toolbox: Toolbox,
+) -> None:
+    toolbox.add("look")
+    script = Script([("look", "{}")], [("look", "{}")], "that is all")
+
+    ended = _run(_segment("look", max_rounds=2), script)
+
+    assert ended == ModelAnswer(text="that is all", is_truncated=True)
+    assert len(toolbox.ran) == 1
+    assert script.results() == [("failed", NOT_RUN)]
+    _, info = script.seen[-1]
+    assert info.model_settings == {"tool_choice": "none"}
+    assert [tool.name for tool in info.function_tools] == ["look"]
+
+
+@pytest.mark.parametrize("last", ["", "  ", [("look", "{}")]], ids=repr)
+def test_a_last_answer_that_is_none_fails_the_run(toolbox: Toolbox, last: Step) -> None:
+    toolbox.add("look")
+
+    ended = _run(
+        _segment("look", max_rounds=1), Script([("look", "{}")], last, "too late")
+    )
+
+    assert ended == Failed(reason=EndReason.MAX_ROUNDS)
+
+
+def test_an_endless_tool_loop_ends_after_twenty_rounds(toolbox: Toolbox) -> None:
+    toolbox.add("look")
+    script = Script([("look", "{}")])
+
+    ended = _run(_segment("look", max_rounds=20), script)
+
+    assert ended == Failed(reason=EndReason.MAX_ROUNDS)
+    assert (len(script.seen), len(toolbox.ran)) == (21, 19)
+
+
+def test_an_empty_answer_fails_the_run() -> None:
+    """R4: a run that ends without an answer is failed."""
+    ended = _run(_segment(), Script(""))
+
+    assert isinstance(ended, Failed)
+    assert ended.reason == EndReason.PROVIDER_FAILED
+
+
+# --- R7: the scan ---------------------------------------------------------------------
+
+
+def test_nothing_of_a_turn_runs_while_a_person_has_to_approve(
+    toolbox: Toolbox,
+) -> None:
+    """R7, T11: approvals come first, then questions."""
+    toolbox.add("look")
+    toolbox.add("ask", asks_client=True)
+    toolbox.add("write", needs_approval=True)
+    turn = [("look", "{}"), ("ask", "{}"), ("write", "{}")]
+
+    ended = _run(_segment("look", "ask", "write"), Script(turn, "done"))
+
+    assert isinstance(ended, Suspended)
+    assert ended.target == RunState.WAITING_FOR_APPROVAL
+    assert toolbox.ran == []
+
+
+def _resume(segment: Segment, target: RunState, decisions: Decisions) -> Segment:
+    now = clock.database_now()
+    assert lifecycle.suspend(segment.lease, target, now=now)
+    assert lifecycle.resume(segment.run.id, target, pending=decisions.dump(), now=now)
+    return claim(segment.run)
+
+
+def test_an_approved_turn_goes_on_to_its_questions_and_then_runs(
+    toolbox: Toolbox,
+) -> None:
+    toolbox.add("ask", asks_client=True)
+    toolbox.add("write", needs_approval=True)
+    script = Script([("ask", "{}"), ("write", "{}")], "done")
+    segment = _segment("ask", "write")
+    _run(segment, script)
+
+    segment = _resume(
+        segment, RunState.WAITING_FOR_APPROVAL, Decisions(is_approved=True)
+    )
+    asked = _run(segment, script)
+    assert isinstance(asked, Suspended)
+    assert (asked.target, toolbox.ran) == (RunState.WAITING_FOR_INPUT, [])
+
+    segment = _resume(
+        segment, RunState.WAITING_FOR_INPUT, Decisions(answers={"c1-0": "blue"})
+    )
+    ended = _run(segment, script)
+
+    assert ended == ModelAnswer(text="done")
+    assert toolbox.ran == [("write", 0)]
+    assert script.results() == [("success", "blue"), ("success", "ok")]
+
+
+def test_a_denied_turn_is_told_to_the_model_which_goes_on(toolbox: Toolbox) -> None:
+    """T14."""
+    toolbox.add("write", needs_approval=True)
+    script = Script([("write", "{}")], "fine without")
+    segment = _segment("write")
+    _run(segment, script)
+
+    segment = _resume(
+        segment, RunState.WAITING_FOR_APPROVAL, Decisions(is_approved=False)
+    )
+    ended = _run(segment, script)
+
+    assert ended == ModelAnswer(text="fine without")
+    assert script.results() == [("denied", DENIED)]
+    assert toolbox.ran == []
+
+
+# --- R8, R9: crashes and ends ---------------------------------------------------------
+
+
+def test_a_second_worker_goes_on_after_the_last_model_answer(toolbox: Toolbox) -> None:
+    """R8: the model is not asked again for what it has said."""
+    toolbox.add("look", says="seen")
+    toolbox.add("die", says="")
+    script = Script([("look", "{}"), ("stop", "{}")], "done")
+    first = _segment("look", "stop")
+    killing = Toolbox()
+    killing.add("stop")
+    registry.register_provider(killing)
+    try:
+        _crash_at_the_second_tool(first, script, killing)
+        ended = _run(_again(first), script)
+    finally:
+        registry.unregister_provider(killing)
+
+    assert ended == ModelAnswer(text="done")
+    assert toolbox.ran == [("look", 0)]
+    assert len(script.seen) == 2
+    assert script.results() == [("success", "seen"), ("success", "ok")]
+
+
+def _crash_at_the_second_tool(
+    segment: Segment, script: Script, killing: Toolbox
+) -> None:
+    [tool] = killing.tools
+
+    class Killed(BaseException):
+        pass
+
+    async def die(call: ToolCall) -> str:
+        raise Killed
+
+    killing.tools = [
+        Tool(
+            name="stop",
+            description="",
+            parameters=Arguments,
+            effect=Effect.READ_ONLY,
+            execute=die,
+        )
+    ]
+    with pytest.raises(Killed):
+        _run(segment, script)
+    killing.tools = [tool]
+
+
+def test_a_write_is_marked_before_it_runs(toolbox: Toolbox) -> None:
+    """R11: from then on the run never starts over."""
+    toolbox.add("write", effect=Effect.NON_IDEMPOTENT_WRITE)
+    segment = _segment("write")
+
+    _run(segment, Script([("write", "{}")], "done"))
+
+    assert AgentRun.objects.get(id=segment.run.id).has_effects
+
+
+def test_a_canceled_run_starts_no_further_tool(toolbox: Toolbox) -> None:
+    """R14: noticed at the next checkpoint."""
+    segment = _segment("cancel", "look")
+
+    async def cancel(call: ToolCall) -> str:
+        from asgiref.sync import sync_to_async
+
+        await sync_to_async(lifecycle.cancel)(segment.run.id)
+        return "canceled"
+
+    toolbox.add("look")
+    toolbox.tools.append(
+        Tool(
+            name="cancel",
+            description="",
+            parameters=Arguments,
+            effect=Effect.READ_ONLY,
+            execute=cancel,
+        )
+    )
+
+    with pytest.raises(SegmentEnded):
+        _run(segment, Script([("cancel", "{}"), ("look", "{}")], "done"))
+
+    assert toolbox.ran == []
+
+
+def test_an_end_during_a_model_call_interrupts_it() -> None:
+    """R14: within a second, however long the model would take."""
+    import asyncio
+
+    segment = _segment()
+    cut: list[bool] = []
+
+    async def hang(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        segment.end(Ending.GONE)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cut.append(True)
+            raise
+        yield "never"
+
+    script = Script()
+    loop = _loop(segment, script)
+    loop.model = FunctionModel(stream_function=hang)
+
+    with pytest.raises((SegmentEnded, asyncio.CancelledError)):
+        async_to_sync(loop.run)()
+
+    assert cut == [True]
+    assert segment.ending is Ending.GONE
+
+
+def test_events_tell_what_happened_as_far_as_the_level_lets_them(
+    toolbox: Toolbox,
+) -> None:
+    """R15."""
+    toolbox.add("look", says="secret result")
+    provider = factories.make_provider(answer_level="metadata")
+    segment = _segment("look", provider=provider)
+
+    _run(segment, Script([("look", "{}")], "secret answer"))
+
+    events = list(segment.run.events.order_by("sequence"))
+    assert [event.kind for event in events] == ["model", "tool", "model"]
+    assert [event.content for event in events] == [None, None, None]
+    assert events[1].facts["result_length"] == len("secret result")
+    assert "secret" not in str([event.facts for event in events])

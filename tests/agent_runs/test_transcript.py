@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
+
+from agent_runs.contents import ContentsError
+from agent_runs.transcript import Decisions, ToolResult, Transcript, text_of, tool_calls
+
+CALLS = ModelResponse(
+    parts=[
+        TextPart("let me look"),
+        ToolCallPart("look", '{"at": 1}', "c1"),
+        ToolCallPart("look", '{"at": 2}', "c2"),
+    ]
+)
+
+
+def _result(call_id: str) -> ToolResult:
+    return ToolResult(call_id=call_id, tool_name="look", content="seen")
+
+
+def _with_calls() -> Transcript:
+    transcript = Transcript.begin("hi")
+    transcript.add_response(CALLS)
+    return transcript
+
+
+def test_what_is_stored_is_read_back_the_same() -> None:
+    transcript = _with_calls()
+    transcript.journal.append(_result("c1"))
+    transcript.decisions = Decisions(is_approved=True, answers={"c2": "yes"})
+
+    assert Transcript.load(transcript.dump()) == transcript
+
+
+def test_a_checkpoint_of_another_format_is_not_guessed_at() -> None:
+    with pytest.raises(ContentsError):
+        Transcript.load('{"format": 99}')
+
+
+def test_open_calls_are_those_without_a_result() -> None:
+    """R8: a resumed turn takes results from the journal and runs what is missing."""
+    transcript = _with_calls()
+    transcript.journal.append(_result("c1"))
+
+    assert [call.tool_call_id for call in transcript.open_calls] == ["c2"]
+
+
+def test_closing_a_turn_hands_its_results_over_in_order() -> None:
+    transcript = _with_calls()
+    transcript.journal = [_result("c1"), _result("c2")]
+    transcript.decisions = Decisions(is_approved=True)
+
+    transcript.close_turn()
+
+    request = transcript.messages[-1]
+    assert isinstance(request, ModelRequest)
+    assert [part.tool_call_id for part in request.parts] == ["c1", "c2"]  # type: ignore[union-attr]
+    assert (transcript.journal, transcript.decisions) == ([], Decisions())
+    assert transcript.last_response is None
+
+
+def test_instructions_are_sent_and_never_stored() -> None:
+    transcript = Transcript.begin("hi")
+
+    sent = transcript.with_instructions("be brief")
+
+    assert sent[-1].instructions == "be brief"  # type: ignore[union-attr]
+    assert "be brief" not in transcript.dump()
+
+
+@pytest.mark.parametrize("second_id", ["same", ""], ids=["twice", "empty"])
+def test_every_call_gets_an_id_of_its_own(second_id: str) -> None:
+    transcript = Transcript.begin("hi")
+    transcript.add_response(
+        ModelResponse(
+            parts=[ToolCallPart("a", "{}", "same"), ToolCallPart("b", "{}", second_id)]
+        )
+    )
+
+    first, second = transcript.turn_calls
+    assert first.tool_call_id == "same"
+    assert second.tool_call_id not in {"", "same"}
+
+
+def test_text_that_cannot_be_stored_is_replaced() -> None:
+    """S15, B013."""
+    transcript = Transcript.begin("hi")
+    transcript.add_response(
+        ModelResponse(
+            parts=[TextPart("a\x00b\ud800"), ToolCallPart("n\x00", '{"x":"\ud800"}')]
+        )
+    )
+
+    response = transcript.last_response
+    assert response
+    assert text_of(response) == "a\ufffdb\ufffd"
+    assert tool_calls(response)[0].tool_name == "n\ufffd"
+    assert Transcript.load(transcript.dump()) == transcript
+
+
+def test_later_decisions_add_to_earlier_ones() -> None:
+    approved = Decisions(is_approved=True).with_more(Decisions(answers={"c2": "yes"}))
+
+    assert approved == Decisions(is_approved=True, answers={"c2": "yes"})
+    assert Decisions.load(approved.dump()) == approved
