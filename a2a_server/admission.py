@@ -17,7 +17,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from a2a_server import counters, documents, messages, skills
-from a2a_server.documents import TaskName
+from a2a_server.documents import Document, TaskName
 from a2a_server.errors import Reason, refuse
 from a2a_server.models import Client, Profile, Task, TaskEvent, TaskState
 from a2a_server.models.task import ACTIVE_STATES
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from a2a_protocol import types
-    from a2a_server.documents import Document
     from agent_runs.contents import RunInput
     from agent_runs.models import AgentRun
 
@@ -83,10 +82,11 @@ def _refuse_over_limits(new: NewTask, *, task_limit: int, quota: int) -> None:
 
 
 def _insert_task(new: NewTask, name: TaskName, *, now: datetime) -> Task:
-    document = documents.new_document(
-        new.request.message,
-        name=name,
-        task_status=documents.status(TaskState.SUBMITTED, at=now),
+    status = documents.status(TaskState.SUBMITTED, at=now)
+    message = documents.client_message(new.request.message, name=name)
+    document = Document(
+        head=documents.head(name, status),
+        history=documents.with_message(documents.EMPTY, message),
     )
     task = Task.objects.create(
         id=name.task_id,

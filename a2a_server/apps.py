@@ -8,7 +8,19 @@ class A2AServerConfig(AppConfig):
     verbose_name = "A2A server"
 
     def ready(self) -> None:
-        from a2a_server import offers, rules
+        from a2a_server import (
+            checks,
+            counters,
+            offers,
+            preconditions,
+            projection,
+            rules,
+        )
+        from agent_runs import registries, signals
 
+        checks.register()
         rules.register()
         offers.register()
+        signals.run_changed.connect(projection.project, dispatch_uid="a2a_server")
+        registries.register_segment_guard(preconditions.segment_problem)
+        registries.register_purger(counters.forget_runs)

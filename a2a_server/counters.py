@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import F
+from django.db.models import Count, F
 from django.db.models.functions import Greatest
 
-from a2a_server.models import TaskCounter, TaskState
+from a2a_server.models import Task, TaskCounter, TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
 _ORDER: Final = {state.value: number for number, state in enumerate(TaskState)}
 
@@ -27,6 +28,18 @@ def add(client_id: int, state: str) -> None:
 
 def move(client_id: int, source: str, target: str) -> None:
     shift({(client_id, source): -1, (client_id, target): 1})
+
+
+def forget_runs(run_ids: Sequence[UUID]) -> Mapping[str, int]:
+    """Take the tasks of purged runs out of the counts (R18).
+
+    The rows themselves go with their runs by cascade, and are counted there. A run that
+    is purged has ended, so no move can come between.
+    """
+    tasks = Task.objects.filter(run_id__in=run_ids).order_by()
+    counts = tasks.values_list("client_id", "state").annotate(Count("pk"))
+    shift({(client_id, state): -number for client_id, state, number in counts})
+    return {}
 
 
 def shift(changes: Mapping[tuple[int, str], int]) -> None:

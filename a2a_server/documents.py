@@ -11,7 +11,7 @@ What handlers and models produced is cleaned on its way in (S15).
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 KEPT_MESSAGES: Final = 100
 _SEPARATOR: Final = ",\n"
+# An array without elements.
+EMPTY: Final = "[]"
 
 # What a client is told of a failure (S60). Nothing internal, and a hint where the client
 # can do something about it.
@@ -157,75 +159,51 @@ def status(
     return types.TaskStatus(state=wire_state, timestamp=at, message=message)
 
 
-def new_document(
-    message: types.Message, *, name: TaskName, task_status: types.TaskStatus
-) -> Document:
-    kept = client_message(message, name=name)
-    return Document(
-        head=_head(name, task_status), history=_array([proto_json.write_text(kept)])
-    )
-
-
-def with_status(
-    document: Document, task_status: types.TaskStatus, *, name: TaskName
-) -> Document:
-    return replace(document, head=_head(name, task_status))
-
-
-def with_message(document: Document, message: types.Message) -> Document:
-    """Append to the history, which keeps the most recent messages only (S63)."""
-    history = _append(document.history, proto_json.write_text(message))
-    return replace(document, history=_last(history, KEPT_MESSAGES))
-
-
-def with_artifacts(document: Document, artifacts: Iterable[types.Artifact]) -> Document:
-    text = document.artifacts or "[]"
-    for one in artifacts:
-        text = _append(text, proto_json.write_text(one))
-    return replace(document, artifacts=None if text == "[]" else text)
-
-
-def count_artifacts(document: Document) -> int:
-    return len(_elements(document.artifacts or "[]"))
-
-
-def task_text(document: Document, *, history_length: int | None = None) -> str:
-    """The whole task. Unset length: all messages kept; 0: no history at all (S63)."""
-    text = document.head[:-1]
-    if document.artifacts:
-        text += f',"artifacts":{document.artifacts}'
-    history = document.history
-    if history_length is not None:
-        history = _last(history, history_length)
-    if history != "[]":
-        text += f',"history":{history}'
-    return text + "}"
-
-
-def _head(name: TaskName, task_status: types.TaskStatus) -> str:
+def head(name: TaskName, task_status: types.TaskStatus) -> str:
     return proto_json.write_text(
         types.Task(id=str(name.task_id), context_id=name.context_id, status=task_status)
     )
 
 
-def _array(elements: Sequence[str]) -> str:
-    return f"[{_SEPARATOR.join(elements)}]"
+def with_message(history: str, message: types.Message) -> str:
+    """Append to a history, which keeps the most recent messages only (S63)."""
+    return _last(_append(history, proto_json.write_text(message)), KEPT_MESSAGES)
 
 
-def _elements(array: str) -> list[str]:
-    return array[1:-1].split(_SEPARATOR) if array != "[]" else []
+def with_artifacts(array: str | None, artifacts: Iterable[types.Artifact]) -> str:
+    text = array or EMPTY
+    for one in artifacts:
+        text = _append(text, proto_json.write_text(one))
+    return text
+
+
+def count_artifacts(array: str | None) -> int:
+    return 0 if array in {None, EMPTY} else array.count(_SEPARATOR) + 1
+
+
+def task_text(document: Document, *, history_length: int | None = None) -> str:
+    """The whole task. Unset length: all messages kept; 0: no history at all (S63)."""
+    text = document.head[:-1]
+    if document.artifacts and document.artifacts != EMPTY:
+        text += f',"artifacts":{document.artifacts}'
+    history = document.history
+    if history_length is not None:
+        history = _last(history, history_length)
+    if history != EMPTY:
+        text += f',"history":{history}'
+    return text + "}"
 
 
 def _append(array: str, element: str) -> str:
-    return f"[{element}]" if array == "[]" else f"{array[:-1]}{_SEPARATOR}{element}]"
+    return f"[{element}]" if array == EMPTY else f"{array[:-1]}{_SEPARATOR}{element}]"
 
 
 def _last(array: str, count: int) -> str:
     """The last `count` elements of an array, of the newest first found."""
-    if count == 0 or array == "[]":
-        return "[]"
+    if count == 0 or array == EMPTY:
+        return EMPTY
     found = array[1:-1].rsplit(_SEPARATOR, count)
-    return _array(found[-count:]) if len(found) > count else array
+    return f"[{_SEPARATOR.join(found[-count:])}]" if len(found) > count else array
 
 
 # --- Events: the StreamResponse texts of the task's log -------------------------------

@@ -55,7 +55,7 @@ def text_of(
     """The task as it is sent; what is left out is not even decrypted."""
     document = Document(
         head=task.head,
-        history="[]" if history_length == 0 else task.history,
+        history=documents.EMPTY if history_length == 0 else task.history,
         artifacts=task.artifacts if include_artifacts else None,
     )
     return documents.task_text(document, history_length=history_length)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,15 +32,12 @@ def make_message(text: str = "hi", **values: Any) -> types.Message:
 
 
 def make_document(*texts: str) -> Document:
-    first, *others = texts or ("hi",)
-    document = documents.new_document(
-        make_message(first),
-        name=NAME,
-        task_status=documents.status(TaskState.SUBMITTED, at=NOW),
-    )
-    for text in others:
-        document = documents.with_message(document, make_message(text))
-    return document
+    history = documents.EMPTY
+    for text in texts or ("hi",):
+        message = documents.client_message(make_message(text), name=NAME)
+        history = documents.with_message(history, message)
+    status = documents.status(TaskState.SUBMITTED, at=NOW)
+    return Document(head=documents.head(NAME, status), history=history)
 
 
 def read_task(text: str) -> types.Task:
@@ -128,20 +126,23 @@ def test_artifacts_are_joined_in_their_order() -> None:
     outputs = [text_output("one"), text_output("two", name="Second")]
     artifacts = [documents.artifact(o, number=n) for n, o in enumerate(outputs, 1)]
 
-    document = documents.with_artifacts(make_document(), artifacts[:1])
-    document = documents.with_artifacts(document, artifacts[1:])
+    array = documents.with_artifacts(None, artifacts[:1])
+    array = documents.with_artifacts(array, artifacts[1:])
 
-    task = read_task(documents.task_text(document))
+    task = read_task(documents.task_text(replace(make_document(), artifacts=array)))
     assert [a.parts[0].text for a in task.artifacts] == ["one", "two"]
     assert [a.artifact_id for a in task.artifacts] == ["artifact-1", "artifact-2"]
     assert task.artifacts[1].name == "Second"
+    assert documents.count_artifacts(array) == 2
 
 
-def test_no_artifacts_means_no_member() -> None:
+@pytest.mark.parametrize("array", [None, documents.EMPTY])
+def test_no_artifacts_means_no_member(array: str | None) -> None:
     """B079."""
-    document = documents.with_artifacts(make_document(), [])
+    document = replace(make_document(), artifacts=array)
 
     assert "artifacts" not in json.loads(documents.task_text(document))
+    assert documents.count_artifacts(array) == 0
 
 
 @pytest.mark.parametrize(
@@ -242,9 +243,8 @@ def test_new_status_replaces_the_head_only() -> None:
     message = documents.agent_sentence("Why.", name=NAME, message_id="a-1")
     status = documents.status(TaskState.FAILED, at=NOW, message=message)
 
-    task = read_task(
-        documents.task_text(documents.with_status(document, status, name=NAME))
-    )
+    head = documents.head(NAME, status)
+    task = read_task(documents.task_text(replace(document, head=head)))
 
     assert task.status == status
     assert texts_of(task) == ["a", "b"]
