@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from django.conf import settings
 
 from a2a_server import conf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from a2a_server.asgi_types import Scope
     from a2a_server.conf import BaseURL
 
-    Scope = Mapping[str, Any]
-
 CARD_PATH = "/.well-known/agent-card.json"
-
-ALLOWED_METHODS = {"endpoint": ("POST",), "card": ("GET", "HEAD")}
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -36,6 +31,10 @@ class Target:
     kind: Literal["endpoint", "card"]
     base_url: BaseURL
     path: str
+
+    @property
+    def allowed_methods(self) -> tuple[str, ...]:
+        return ("POST",) if self.kind == "endpoint" else ("GET", "HEAD")
 
 
 def find_target(scope: Scope) -> Target | None:

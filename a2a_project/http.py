@@ -1,0 +1,135 @@
+"""The server's HTTP protocol with the bounds that uvicorn leaves to a proxy.
+
+Started with `--http a2a_project.http:BoundedHttpTools`. Without it one connection may
+hold any amount of header in memory, or stay open for ever by sending nothing or by
+reading nothing. Bodies are bounded where they are read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+MAX_HEAD_BYTES = 64 * 1024
+MAX_HEADERS = 100
+HEAD_SECONDS = 10.0
+STALLED_SECONDS = 30.0
+
+
+class HeadTooLargeError(Exception):
+    """Raised inside the parser, which then refuses the request as malformed."""
+
+
+class BoundedHttpTools(HttpToolsProtocol):
+    """`_head_bytes` counts what the parser reported, `_unparsed_bytes` what it holds."""
+
+    _is_in_head = True
+    _head_bytes = 0
+    _unparsed_bytes = 0
+    _head_timer: asyncio.TimerHandle | None = None
+    _stalled_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(  # type: ignore[override]
+        self, transport: asyncio.Transport
+    ) -> None:
+        super().connection_made(transport)
+        self._start_head_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_head_timer()
+        self._stop_stalled_timer()
+        super().connection_lost(exc)
+
+    # --- The head of a request --------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        # Blank lines before a request make no request, and keep the server's own timer
+        # from closing the connection.
+        if self._is_in_head and self._head_timer is None:
+            self._start_head_timer()
+        super().data_received(data)
+        if not self._is_in_head:
+            return
+        self._unparsed_bytes += len(data)
+        if self._unparsed_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers after a chunked body arrive here too, and are counted with the head.
+        self._count(len(name) + len(value))
+        if len(self.headers) >= MAX_HEADERS:
+            raise HeadTooLargeError
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._unparsed_bytes = 0
+        self._stop_head_timer()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_head = True
+        super().on_message_complete()
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > MAX_HEAD_BYTES:
+            raise HeadTooLargeError
+
+    def _refuse_head(self) -> None:
+        if self._is_answering():
+            self.transport.abort()
+        else:
+            self.send_400_response("Request header too large.")
+
+    def _is_answering(self) -> bool:
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is not None and not cycle.response_complete
+
+    def _start_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._end_slow_head)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _end_slow_head(self) -> None:
+        self._head_timer = None
+        if self._is_answering():
+            # The next request may take until this answer is out, and then its time.
+            self._start_head_timer()
+        elif not self.transport.is_closing():
+            self.transport.close()
+
+    # --- A peer that stops reading ----------------------------------------------------
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # Closing would wait for the buffer that nobody reads.
+        self._stalled_timer = self.loop.call_later(
+            STALLED_SECONDS, self.transport.abort
+        )
+
+    def resume_writing(self) -> None:
+        self._stop_stalled_timer()
+        super().resume_writing()
+
+    def _stop_stalled_timer(self) -> None:
+        if self._stalled_timer is not None:
+            self._stalled_timer.cancel()
+            self._stalled_timer = None

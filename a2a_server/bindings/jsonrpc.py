@@ -1,0 +1,122 @@
+"""The JSON-RPC binding: bytes in, one operation call, bytes out (S10–S15)."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs
+
+from django.http import HttpResponse
+
+from a2a_protocol import jsonrpc, versions
+from a2a_protocol.cards import PROFILE_EXTENSION_URI
+from a2a_protocol.errors import ErrorCode, ProtocolError
+from a2a_protocol.methods import METHODS
+from a2a_server import addressing
+from a2a_server.bindings import performing
+from a2a_server.bodies import PeerGoneError
+from a2a_server.errors import Reason, refuse
+from a2a_server.operations.calls import Call
+from a2a_server.operations.table import OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from a2a_protocol.jsonrpc import Request, RequestId
+    from a2a_protocol.methods import Capability
+    from a2a_server.asgi_types import Scope
+    from a2a_server.exchanges import Exchange
+    from a2a_server.operations.calls import Operation
+
+# What a method is refused with while its capability is off (specification 3.3.4).
+_CAPABILITY_OFF: Final[Mapping[Capability, Reason]] = MappingProxyType(
+    {
+        "streaming": Reason.UNSUPPORTED_OPERATION,
+        "push_notifications": Reason.PUSH_NOTIFICATION_NOT_SUPPORTED,
+        "extended_agent_card": Reason.UNSUPPORTED_OPERATION,
+    }
+)
+_VERSION = "A2A-Version"
+
+
+async def answer(exchange: Exchange) -> HttpResponse:
+    """Answer an authenticated request. Raise PeerGoneError and nothing else."""
+    request_id: RequestId | None = None
+    try:
+        request = jsonrpc.parse_request(exchange.body)
+        request_id, exchange.method = request.id, request.method
+        operation, call = _read_call(exchange, request)
+        reply = await performing.perform(exchange, operation, call)
+    except PeerGoneError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        return refusal(exchange, error, request_id)
+    response = _json_response(jsonrpc.result_bytes(request.id, reply.result_json))
+    if PROFILE_EXTENSION_URI in call.extensions:
+        response["A2A-Extensions"] = PROFILE_EXTENSION_URI
+    return response
+
+
+def refusal(
+    exchange: Exchange, error: Exception, request_id: RequestId | None = None
+) -> HttpResponse:
+    """The response to a request that ended with an error, expected or not."""
+    told = performing.protocol_error(error, exchange)
+    exchange.note_refusal(told)
+    response = _json_response(jsonrpc.error_bytes(request_id, told))
+    response.status_code = told.http_status or 200
+    if told.retry_after is not None:
+        response["Retry-After"] = str(told.retry_after)
+    return response
+
+
+def _json_response(body: bytes) -> HttpResponse:
+    return HttpResponse(
+        body,
+        content_type="application/json",
+        headers={"Cache-Control": "no-store", "Content-Length": str(len(body))},
+    )
+
+
+def _read_call(exchange: Exchange, request: Request) -> tuple[Operation, Call]:
+    if exchange.caller is None:
+        raise TypeError("Nobody was authenticated for this request.")
+    _negotiate_version(exchange.scope)
+    operation = _find_operation(request.method)
+    call = Call(
+        caller=exchange.caller,
+        method=request.method,
+        params=jsonrpc.params_object(request),
+        request_id=exchange.request_id,
+        base_url=exchange.target.base_url.text,
+        extensions=_read_extensions(exchange.scope),
+        facts=exchange.facts,
+    )
+    return operation, call
+
+
+def _negotiate_version(scope: Scope) -> None:
+    query = parse_qs(
+        scope.get("query_string", b"").decode("latin-1"),
+        keep_blank_values=True,
+        max_num_fields=None,
+    )
+    in_query = ",".join(query[_VERSION]) if _VERSION in query else None
+    versions.negotiate(addressing.header(scope, b"a2a-version"), in_query)
+
+
+def _find_operation(name: str) -> Operation:
+    method = METHODS.get(name)
+    if method is None:
+        raise ProtocolError(code=ErrorCode.METHOD_NOT_FOUND)
+    operation = OPERATIONS.get(name)
+    if operation is None and method.capability:
+        raise refuse(_CAPABILITY_OFF[method.capability])
+    if operation is None:
+        raise ProtocolError(code=ErrorCode.METHOD_NOT_FOUND)
+    return operation
+
+
+def _read_extensions(scope: Scope) -> frozenset[str]:
+    named = addressing.header(scope, b"a2a-extensions") or ""
+    return frozenset(uri.strip() for uri in named.split(",") if uri.strip())

@@ -1,0 +1,113 @@
+"""Carrying out one call on behalf of any binding.
+
+An operation runs in a thread. Where it says «answer later», the request waits on the
+event loop with neither a thread nor a connection, until the task has settled, the time is
+over or the peer has gone; the task goes on in any case (S44–S46).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+from typing import TYPE_CHECKING
+
+from django.db import InterfaceError, OperationalError
+
+from a2a_protocol.errors import LocalError, ProtocolError
+from a2a_server import executor, waiting
+from a2a_server.bodies import PeerGoneError
+from a2a_server.errors import Reason, refuse
+from a2a_server.limits import waiting_slots
+from a2a_server.operations.calls import Reply
+
+if TYPE_CHECKING:
+    from a2a_server.asgi_types import Receive
+    from a2a_server.exchanges import Exchange
+    from a2a_server.operations.calls import Call, Operation, Wait
+
+logger = logging.getLogger(__name__)
+
+STORE_AWAY = (OperationalError, InterfaceError)
+
+
+async def perform(exchange: Exchange, operation: Operation, call: Call) -> Reply:
+    """Raise what the operation raises, or PeerGoneError."""
+    outcome = await executor.run(operation, call)
+    if isinstance(outcome, Reply):
+        return outcome
+    try:
+        return await _wait(exchange.receive, outcome)
+    except BaseException:
+        if outcome.slot:
+            executor.submit(functools.partial(waiting_slots.release, outcome.slot))
+        raise
+
+
+async def _wait(receive: Receive, wait: Wait) -> Reply:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + wait.seconds
+    with waiting.notifier().watching(wait.task_id) as bell:
+        hang_up = asyncio.create_task(_hear_hang_up(receive, bell))
+        try:
+            while True:
+                await _listen(bell, deadline - loop.time())
+                if hang_up.done():
+                    raise PeerGoneError
+                bell.clear()
+                is_last = loop.time() >= deadline
+                reply = await executor.run(_finish, wait, is_last=is_last)
+                if reply:
+                    return reply
+        except asyncio.CancelledError:
+            # The server stops; its peers are told what a deadline would tell them.
+            raise refuse(
+                Reason.BLOCKING_DEADLINE_EXCEEDED,
+                metadata={"taskId": str(wait.task_id)},
+            ) from None
+        finally:
+            hang_up.cancel()
+
+
+async def _listen(bell: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(bell.wait(), max(seconds, 0))
+
+
+async def _hear_hang_up(receive: Receive, bell: asyncio.Event) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+    bell.set()
+
+
+def _finish(wait: Wait, *, is_last: bool) -> Reply | None:
+    """Read the task, and free the slot together with the answer."""
+    try:
+        reply = wait.finish(is_last=is_last)
+    except STORE_AWAY:
+        # It may be back before the deadline (S92).
+        if is_last:
+            raise
+        return None
+    if is_last and reply is None:
+        raise TypeError("An operation that waits gave no answer at its deadline.")
+    if reply and wait.slot:
+        waiting_slots.release(wait.slot)
+    return reply
+
+
+def protocol_error(error: Exception, exchange: Exchange) -> ProtocolError:
+    """What the peer is told of an error; everything else of it stays in the log."""
+    if isinstance(error, ProtocolError) and not isinstance(error, LocalError):
+        return error
+    if isinstance(error, STORE_AWAY):
+        logger.warning(
+            "The database is away",
+            extra={"request_id": exchange.request_id, "error": str(error)},
+        )
+        return refuse(Reason.STORE_UNAVAILABLE)
+    logger.error(
+        "A2A request failed", exc_info=error, extra={"request_id": exchange.request_id}
+    )
+    return refuse(Reason.INTERNAL, metadata={"errorId": exchange.request_id})
