@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from asgiref.sync import async_to_sync
-from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from agent_runs import (
     availability,
@@ -31,7 +31,13 @@ from agent_runs import (
 )
 from agent_runs.agent_loop import AgentLoop
 from agent_runs.cleaning import clean_result, clean_text
-from agent_runs.contents import ContentsError, RunInput, load_input
+from agent_runs.contents import (
+    ContentsError,
+    Result,
+    RunInput,
+    dump_result,
+    load_input,
+)
 from agent_runs.events import NewEvent
 from agent_runs.handlers import (
     DomainHandler,
@@ -60,6 +66,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Other database errors of a handler's queries are its own failures.
+STORE_AWAY = (OperationalError, InterfaceError)
 # Another release may be able to read what this one cannot.
 _UNREADABLE_DELAY = timedelta(seconds=30)
 
@@ -90,21 +98,24 @@ def _outcome_of(segment: Segment) -> Outcome | None:
     """Work; None when the row belongs to somebody else by now."""
     try:
         return _work(segment)
-    except SegmentEnded as ended:
-        return Released() if ended.ending is Ending.STOPPING else None
-    except asyncio.CancelledError:
+    except (SegmentEnded, asyncio.CancelledError):
         return Released() if segment.ending is Ending.STOPPING else None
     except InputRejected as verdict:
         return Rejected(detail=clean_text(str(verdict)))
     except ContentsError:
         logger.warning("unreadable run released", extra=_facts(segment))
         return Released(delay=_UNREADABLE_DELAY)
-    except DatabaseError:
-        # The store is away: no move can be made. The lease runs out, the reaper decides.
+    except STORE_AWAY:
+        # No move can be made. The lease runs out, and the reaper decides.
         logger.exception("store failed during a segment", extra=_facts(segment))
         return None
     except Exception as error:  # noqa: BLE001 -- a handler may raise anything
         return _failure_of(segment, error)
+    except SystemExit as error:
+        # Of a handler's code. Celery's own ways to end a worker are subclasses.
+        if type(error) is not SystemExit:
+            raise
+        return _failure_of(segment, RuntimeError("the handler asked for an exit"))
 
 
 def _failure_of(segment: Segment, error: Exception) -> Failed:
@@ -130,7 +141,7 @@ def _work(segment: Segment) -> Outcome:
     run_input = load_input(segment.run.request)
     _begin(segment, handler, run_input)
     if isinstance(handler, PlainHandler):
-        return Completed(result=plain.run(handler, segment, run_input))
+        return _completed(plain.run(handler, segment, run_input))
     if isinstance(handler, ModelHandler):
         return _work_with_model(segment, handler, run_input)
     raise TypeError("a handler is a ModelHandler or a PlainHandler")
@@ -178,8 +189,17 @@ def _work_with_model(
     ended = async_to_sync(_run_loop)(segment, configuration, transcript)
     if isinstance(ended, ModelAnswer):
         result = handler.result(ended, run_input)
-        return Completed(result=result, truncated=ended.is_truncated)
+        return _completed(result, truncated=ended.is_truncated)
     return ended
+
+
+def _completed(result: object, *, truncated: bool = False) -> Completed:
+    """Raise whatever a malformed result raises, while that still counts as a failure."""
+    if not isinstance(result, Result):
+        raise TypeError("a handler gives a Result")
+    cleaned = clean_result(result)
+    dump_result(cleaned)
+    return Completed(result=cleaned, truncated=truncated)
 
 
 async def _run_loop(
@@ -203,7 +223,7 @@ def _apply(segment: Segment, outcome: Outcome | None) -> None:
     """Turn the outcome into its move; a lost one is logged there and changes nothing."""
     try:
         won = outcome is not None and _move(segment, outcome)
-    except DatabaseError:
+    except STORE_AWAY:
         logger.exception("outcome not stored", extra=_facts(segment))
         return
     logger.info("segment ended", extra=_facts(segment) | _told(outcome, won))
@@ -224,7 +244,7 @@ def _move(segment: Segment, outcome: Outcome) -> bool:
 
 def _complete(segment: Segment, outcome: Completed) -> bool:
     now = clock.database_now()
-    kept = redaction.kept_result(_current_level(segment), clean_result(outcome.result))
+    kept = redaction.kept_result(_current_level(segment), outcome.result)
     if kept is None:
         return lifecycle.fail(
             segment.run.id, EndReason.POLICY_DENIED, now=now, lease=segment.lease

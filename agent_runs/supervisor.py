@@ -34,6 +34,8 @@ class Supervisor:
     def __init__(self) -> None:
         self._segments: set[Segment] = set()
         self._changed = threading.Condition()
+        # Set while the thread watches nothing and holds no connection.
+        self.idle = threading.Event()
         self._pid = 0
         self._beaten_at = 0.0
 
@@ -74,7 +76,9 @@ class Supervisor:
             if not self._segments:
                 # Idle threads hold no connection.
                 connections.close_all()
+                self.idle.set()
                 self._changed.wait_for(lambda: self._segments)
+                self.idle.clear()
             return list(self._segments)
 
     def _sleep(self) -> None:
