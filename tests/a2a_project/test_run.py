@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from a2a_project import children, run
+from a2a_server.demo import Demo
+from tests import conftest, processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEMO = Demo(
+    base_url="http://127.0.0.1:8000/a2a",
+    card_url="http://127.0.0.1:8000/a2a/.well-known/agent-card.json",
+    token="a2a_token",
+    skill_ids=("summary", "text-check"),
+    admin_url="http://127.0.0.1:8000/admin/",
+    admin_user="admin",
+    admin_password="secret",
+)
+
+
+# --- The folder -----------------------------------------------------------------------
+
+
+def test_makes_a_folder_that_nobody_else_can_read(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "var"
+
+    run.prepare_folder(folder)
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_says_why_a_folder_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(run.RunError, match="cannot be used"):
+        run.prepare_folder(tmp_path / "file" / "var")
+
+
+def test_makes_a_secret_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+
+    first = run.kept_secret(file, lambda: "first")
+    second = run.kept_secret(file, lambda: "second")
+
+    assert (first, second) == ("first", "first")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_does_not_go_on_with_an_empty_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+
+    with pytest.raises(run.RunError, match="is empty"):
+        run.kept_secret(tmp_path / "secret", lambda: "new")
+
+
+def test_runs_with_debugging_off_on_loopback_without_services(tmp_path: Path) -> None:
+    """O1."""
+    settings = run.settings_of(tmp_path, 8123)
+
+    assert settings["DEBUG"] == "off"
+    assert settings["A2A_SERVER_BASE_URLS"] == "http://127.0.0.1:8123/a2a"
+    assert settings["DATABASE_URL"].startswith(f"sqlite:///{tmp_path}")
+    assert settings["A2A_REDIS_URL"] == ""
+
+
+# --- Options and ports ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "", "８０"])
+def test_refuses_what_is_no_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run.main(["--port", port])
+
+    assert ended.value.code == 2
+    assert "a port is a number" in capsys.readouterr().err
+
+
+async def test_says_that_a_port_is_taken() -> None:
+    server = await asyncio.start_server(lambda *_: None, run.HOST, 0)
+    port = server.sockets[0].getsockname()[1]
+
+    async with server:
+        with pytest.raises(run.RunError, match=f"Port {port} cannot be used"):
+            await run.check_port(port)
+
+
+async def test_reads_the_status_of_an_answer() -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, run.HOST, 0)
+
+    async with server:
+        status = await run.get_status(server.sockets[0].getsockname()[1], "/")
+
+    assert status == 204
+
+
+async def test_takes_silence_for_no_answer() -> None:
+    assert await run.get_status(processes.free_port(), "/") == 0
+
+
+# --- Words ----------------------------------------------------------------------------
+
+
+def test_prints_a_curl_line_that_a_shell_reads_as_one_command() -> None:
+    words = shlex.split(run.curl_line(DEMO).replace("$(date +%s)", "1"))
+
+    assert words[:3] == ["curl", "-sS", "http://127.0.0.1:8000/a2a"]
+    assert words[-2] == "-d"
+
+
+def test_tells_everything_one_needs() -> None:
+    text = run.banner(DEMO, Path("/data"))
+
+    for part in (DEMO.admin_url, "admin / secret", DEMO.card_url, DEMO.token, "/data"):
+        assert part in text
+
+
+# --- The whole ------------------------------------------------------------------------
+
+
+def _start_runner(tmp_path: Path, port: int) -> processes.Process:
+    argv = (sys.executable, "-m", "a2a_project.run", f"--port={port}")
+    return processes.Process(
+        "run",
+        (*argv, f"--data-dir={tmp_path / 'var'}"),
+        {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1"},
+        tmp_path / "run.log",
+    )
+
+
+@pytest.fixture
+def port() -> int:
+    return processes.free_port()
+
+
+@pytest.fixture
+def runner(tmp_path: Path, port: int) -> Iterator[processes.Process]:
+    process = _start_runner(tmp_path, port)
+    yield process
+    process.stop()
+
+
+def test_serves_until_it_is_told_to_stop(runner: processes.Process) -> None:
+    """O1: the printed line, pasted into a shell, brings back a finished task."""
+    if not shutil.which("curl"):
+        conftest.missing_service("curl is not installed.")
+    line = runner.wait_for_line("^curl ", seconds=90)
+
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, check=True
+    )
+    code = runner.stop()
+
+    assert '"TASK_STATE_COMPLETED"' in done.stdout
+    assert code == 0
+
+
+def test_keeps_account_and_token_from_one_run_to_the_next(
+    runner: processes.Process, tmp_path: Path, port: int
+) -> None:
+    """O1."""
+    runner.wait_for_line("^curl ", seconds=90)
+    first = (tmp_path / "var" / "demo.json").read_text()
+    runner.stop()
+
+    again = _start_runner(tmp_path, port)
+    again.wait_for_line("^curl ", seconds=90)
+    again.stop()
+
+    assert (tmp_path / "var" / "demo.json").read_text() == first
+
+
+async def test_does_not_go_on_when_a_process_ends_by_itself(tmp_path: Path) -> None:
+    argv = (sys.executable, "-c", "raise SystemExit('no such module')")
+    child = await children.start("web", argv, tmp_path, dict(os.environ))
+
+    with pytest.raises(run.RunError, match=r"web process ended.*\n.*no such module"):
+        await run.watch([child], asyncio.Event(), asyncio.sleep(60), pytest.fail)
+
+
+async def test_ends_quietly_when_it_is_told_to(tmp_path: Path) -> None:
+    told = asyncio.Event()
+
+    code = await run.watch([], told, asyncio.sleep(0), told.set)
+
+    assert code == 0
