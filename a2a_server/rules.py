@@ -186,6 +186,12 @@ def granted_clients_have_workspaces(change: ProfileChange) -> Iterator[Problem]:
 # --- A client -------------------------------------------------------------------------
 
 
+def name_is_visible(change: ClientChange) -> Iterator[Problem]:
+    # Nothing at all became of white space, which the field had let pass.
+    if not change.new.name and change.touches("name"):
+        yield Problem(sentence="This needs some visible text.", field="name")
+
+
 def technical_user_is_fit(change: ClientChange) -> Iterator[Problem]:
     user = related(change.new, "technical_user")
     if not change.new.is_enabled or user is None:
@@ -280,5 +286,5 @@ def register() -> None:
         granted_users_may_use_configuration,
         granted_clients_have_workspaces,
     )
-    register_rules(Client, technical_user_is_fit, stored_grants_fit)
+    register_rules(Client, name_is_visible, technical_user_is_fit, stored_grants_fit)
     register_rules(ClientProfile, grant_fits)
