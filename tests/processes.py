@@ -13,39 +13,35 @@ database; a process that had to be killed for it, or that died unasked, fails th
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import psycopg
 import redis
 from psycopg import sql
 
 from a2a_project import launch
+from tests import databases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SQLITE = "sqlite"
-POSTGRESQL = "postgresql"
+ROOT = databases.ROOT
+SQLITE = databases.SQLITE
+POSTGRESQL = databases.POSTGRESQL
 READY_SECONDS = 60.0
 STOP_SECONDS = 45.0
 
@@ -277,8 +273,7 @@ class Installation:
         if self.database_url.startswith("sqlite"):
             return self._sqlite_rows(query.replace("%s", "?"), parameters)
         with psycopg.connect(self.database_url, autocommit=True) as connection:
-            statement = sql.SQL(query)
-            cursor = connection.execute(statement, parameters or None)
+            cursor = connection.execute(sql.SQL(query), parameters or None)
             return cursor.fetchall() if cursor.description else []
 
     def _sqlite_rows(
@@ -314,19 +309,13 @@ class Installation:
 
 def _environment(directory: Path, port: int, **values: str) -> dict[str, str]:
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "TMPDIR"}
-    return (
-        {name: os.environ[name] for name in kept & set(os.environ)}
-        | {
-            "A2A_ENCRYPTION_KEYS": "dGVzdHMtb25seS1rZXktb2YtMzItYnl0ZXMtZ29lcy4=",
-            "A2A_SERVER_BASE_URLS": f"http://127.0.0.1:{port}/a2a",
-            "A2A_SERVER_ENABLED": "on",
-            "DATA_DIR": str(directory),
-            "DJANGO_SETTINGS_MODULE": "a2a_project.settings",
-            "PYTHONUNBUFFERED": "1",
-            "SECRET_KEY": "tests-only-secret-key-0123456789-abcdefghijklmnopqrstuvwxyz",
-        }
-        | values
-    )
+    inherited = {name: os.environ[name] for name in kept & set(os.environ)}
+    own = {
+        "A2A_SERVER_BASE_URLS": f"http://127.0.0.1:{port}/a2a",
+        "A2A_SERVER_ENABLED": "on",
+        "DATA_DIR": str(directory),
+    }
+    return inherited | databases.PRODUCT_ENVIRONMENT | own | values
 
 
 @contextlib.contextmanager
@@ -344,7 +333,7 @@ def installation(
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     name = f"a2a_{secrets.token_hex(6)}"
-    with _database(directory, database, name) as database_url:
+    with databases.database(directory, database, name) as database_url:
         site = Installation(
             directory=directory,
             database_url=database_url,
@@ -371,68 +360,3 @@ def _forget_keys(client: redis.Redis, prefix: str) -> None:
     with contextlib.closing(client), contextlib.suppress(redis.RedisError):
         for key in client.scan_iter(f"{prefix}*"):
             client.delete(key)
-
-
-# --- Databases ------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _database(directory: Path, kind: str, name: str) -> Iterator[str]:
-    if kind == SQLITE:
-        file = directory / "a2a.sqlite3"
-        shutil.copyfile(_sqlite_template(), file)
-        yield f"sqlite:///{file}"
-        return
-    server = _server_url()
-    _execute(server, "CREATE DATABASE {} TEMPLATE {}", name, _postgresql_template())
-    try:
-        yield _with_database(server, name)
-    finally:
-        _execute(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
-
-
-@lru_cache
-def _sqlite_template() -> Path:
-    """One migrated database per test run, copied for each installation."""
-    directory = Path(tempfile.mkdtemp(prefix="a2a-template-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    file = directory / "a2a.sqlite3"
-    _migrate(f"sqlite:///{file}")
-    # What the log still holds goes into the file that is copied.
-    with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return file
-
-
-@lru_cache
-def _postgresql_template() -> str:
-    """As above; PostgreSQL copies files, which is quicker than migrating."""
-    name = f"a2a_template_{secrets.token_hex(6)}"
-    server = _server_url()
-    _execute(server, "CREATE DATABASE {}", name)
-    atexit.register(_execute, server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
-    _migrate(_with_database(server, name))
-    return name
-
-
-def _migrate(url: str) -> None:
-    environment = _environment(ROOT, 1, DATABASE_URL=url)
-    argv = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
-    subprocess.run(argv, cwd=ROOT, env=environment, check=True, timeout=120)
-
-
-def _server_url() -> str:
-    url = os.environ.get("TEST_DATABASE_URL", "")
-    if not url.startswith("postgres"):
-        raise AssertionError("TEST_DATABASE_URL names no PostgreSQL.")
-    return _with_database(url, "postgres")
-
-
-def _with_database(url: str, name: str) -> str:
-    return urlsplit(url)._replace(path=f"/{name}").geturl()
-
-
-def _execute(url: str, statement: str, *names: str) -> None:
-    parts = [sql.Identifier(name) for name in names]
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL(statement).format(*parts))
