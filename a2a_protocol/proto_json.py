@@ -152,12 +152,14 @@ def _read_message(
             continue
         if field.oneof:
             if chosen is not None:
-                reading.object_to(place, _oneof_sentence("Only one", plan))
+                reading.object_to(
+                    place, f"Only one of {_oneof_names(plan)} may be set."
+                )
                 continue
             chosen = field
         _read_member(field, raw, found, (place, field.json_name), reading)
     if plan.oneof and chosen is None:
-        reading.object_to(place, _oneof_sentence("One", plan))
+        reading.object_to(place, f"One of {_oneof_names(plan)} has to be set.")
     _complete(plan, found, place, reading)
     return None if reading.violations else plan.model(**found)
 
@@ -182,14 +184,16 @@ def _read_member(
     place: Place,
     reading: _Reading,
 ) -> None:
+    refused = len(reading.violations)
     try:
         value = _read_field(field, raw, place, reading)
     except UnsetEnumError:
         return
     except BadValueError as error:
-        reading.object_to(place, error.description)
+        _object_to(field, place, error.description, reading)
         value = plans.substitute_for(field)
-    else:
+    # A list whose elements were refused is not to be called empty as well.
+    if len(reading.violations) == refused:
         _check(field, value, place, reading)
     found[field.name] = value
 
@@ -207,14 +211,17 @@ def _complete(
     plan: Plan, found: dict[str, Any], place: Place, reading: _Reading
 ) -> None:
     for field in plan.required:
-        if field.name in found:
-            continue
-        here = (place, field.json_name)
-        if field.key:
-            reading.refuse(here, "This is required.")
-        else:
-            reading.object_to(here, "This is required.")
-        found[field.name] = plans.substitute_for(field)
+        if field.name not in found:
+            here = (place, field.json_name)
+            _object_to(field, here, "This is required.", reading)
+            found[field.name] = plans.substitute_for(field)
+
+
+def _object_to(field: Field, place: Place, description: str, reading: _Reading) -> None:
+    if field.key:
+        reading.refuse(place, description)
+    else:
+        reading.object_to(place, description)
 
 
 def _read_field(field: Field, raw: JSONValue, place: Place, reading: _Reading) -> Any:
@@ -276,9 +283,8 @@ def _read_map(
     return members
 
 
-def _oneof_sentence(start: str, plan: Plan) -> str:
-    names = ", ".join(field.json_name for field in plan.oneof)
-    return f"{start} of {names} has to be set."
+def _oneof_names(plan: Plan) -> str:
+    return ", ".join(field.json_name for field in plan.oneof)
 
 
 def _is_written(model: WireModel, field: Field, value: Any, *, canonical: bool) -> bool:

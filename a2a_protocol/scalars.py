@@ -36,6 +36,7 @@ _INT32_MAX: Final = 2**31 - 1
 _NUMBER_TEXT: Final = re.compile(
     r"-?(?:0|[1-9][0-9]{0,20})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,3})?"
 )
+_MAX_PADS: Final = 2
 _BASE64_URL: Final = str.maketrans("-_", "+/")
 
 
@@ -141,10 +142,13 @@ def _standard_base64(text: str) -> str:
         if "+" in text or "/" in text:
             raise ValueError(text)
         text = text.translate(_BASE64_URL)
+    pads = len(text) - len(text.rstrip("="))
+    if pads > _MAX_PADS:
+        raise ValueError(text)
     remainder = len(text) % 4
     if not remainder:
         return text
-    if text.endswith("=") or remainder == 1:
+    if pads or remainder == 1:
         raise ValueError(text)
     return text + "=" * (4 - remainder)
 
