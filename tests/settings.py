@@ -42,7 +42,10 @@ for _name in list(os.environ):
 os.environ.update(_ENVIRONMENT)
 
 from a2a_project.settings import *  # noqa: E402, F403
-from a2a_project.settings import DATABASES  # noqa: E402
+from a2a_project.settings import DATABASES, STATIC_ROOT  # noqa: E402
+
+# whitenoise warns of a folder that is not there, once a request.
+STATIC_ROOT.mkdir(exist_ok=True)
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, since several threads and processes of one test open it.

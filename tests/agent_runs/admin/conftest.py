@@ -23,7 +23,7 @@ def browser(superuser: User) -> Client:
 
 
 @pytest.fixture
-def browser_of() -> Callable[..., Client]:
+def browser_of(db: None) -> Callable[..., Client]:
     """Make somebody of staff with these permissions, and log them in."""
 
     def log_in(*permissions: str, user: User | None = None) -> Client:
