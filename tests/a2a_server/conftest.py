@@ -1,4 +1,6 @@
-"""What tests of the server role share: keys of their own, and an end for its threads."""
+"""What tests of the server role share: keys of their own, an end for its threads, and two
+clients of one skill.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,17 @@ import pytest
 
 from a2a_server import executor
 from a2a_server.entry import Entry
+from agent_runs import handlers
+from tests import factories
+from tests.a2a_server.calling import SilentHandler
 from tests.asgi_peer import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_django.fixtures import SettingsWrapper
+
+    from a2a_server.models import Client, Profile
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +44,29 @@ def without_redis(settings: SettingsWrapper) -> None:
 @pytest.fixture
 def entry() -> Entry:
     return Entry(elsewhere)
+
+
+@pytest.fixture
+def profile(db: None) -> Profile:
+    """A public skill that uses no model, so that nothing but itself can be off."""
+    handlers.register(SilentHandler())
+    return factories.make_profile(
+        "silent", handler=SilentHandler.name, configuration=None
+    )
+
+
+@pytest.fixture
+def partner(profile: Profile) -> Client:
+    """May call the one skill."""
+    return factories.make_client("partner", profiles=[profile])
+
+
+@pytest.fixture
+def rival(profile: Profile) -> Client:
+    """May call the same skill and must see nothing of the partner's."""
+    return factories.make_client("rival", profiles=[profile])
+
+
+@pytest.fixture
+def worker(db: None) -> None:
+    factories.make_worker()
