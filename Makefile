@@ -16,8 +16,8 @@ PYTHON ?=
 BIN := $(VENV)/bin
 PYTHONS := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.14 python3.12 python3.11 python)
 
-# $(1) is `run` or `dev`. Django's newest release needs a newer Python than we do, so an
-# existing environment keeps the interpreter that it was made with.
+# $(1) is `run`, `dev` or `browser`. Django's newest release needs a newer Python than we
+# do, so an existing environment keeps the interpreter that it was made with.
 define environment
 	@for python in $(if $(PYTHON),,$(BIN)/python) $(PYTHONS); do \
 	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -69,8 +69,9 @@ faults:
 	$(call environment,dev)
 	$(BIN)/python -m pytest -m faults tests/faults $(PYTEST_OPTIONS)
 
+# Also needs Chromium and its driver: apt install chromium chromium-driver
 browser:
-	$(call environment,dev)
+	$(call environment,browser)
 	$(BIN)/python -m pytest -m browser tests/browser $(PYTEST_OPTIONS)
 
 # The other implementation lives in an environment of its own, so that neither side sees

@@ -1,11 +1,11 @@
 """Makes or refreshes the virtual environment of the Makefile's targets.
 
-    python3 scripts/environment.py .venv run|dev
+    python3 scripts/environment.py .venv run|dev|browser
 
-Installs what pyproject.toml names (`dev` adds the development group) in the versions of
-constraints.txt, and does nothing when neither file changed since. The project itself is
-not installed: it runs from the checkout. Needs the standard library only; the Makefile
-has made sure of Python's version.
+Installs what pyproject.toml names in the versions of constraints.txt, and does nothing
+when neither file changed since: `dev` adds the development group, `browser` that group
+and the browser's driver. The project itself is not installed: it runs from the checkout.
+Needs the standard library only; the Makefile has made sure of Python's version.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "pyproject.toml"
 CONSTRAINTS = ROOT / "constraints.txt"
+GROUPS = {"run": (), "dev": ("dev",), "browser": ("dev", "browser")}
 
 
 def main(folder: Path, kind: str) -> None:
@@ -53,11 +54,10 @@ def create(folder: Path) -> None:
 
 def requirements(kind: str) -> list[str]:
     declared = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
-    runtime: list[str] = declared["project"]["dependencies"]
-    if kind == "run":
-        return runtime
-    development: list[str] = declared["dependency-groups"]["dev"]
-    return runtime + development
+    wanted: list[str] = list(declared["project"]["dependencies"])
+    for group in GROUPS[kind]:
+        wanted += declared["dependency-groups"][group]
+    return wanted
 
 
 def install(python: Path, packages: list[str]) -> None:
