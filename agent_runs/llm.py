@@ -190,8 +190,6 @@ def _anthropic(provider: Provider, name: str, http_client: httpx2.AsyncClient) -
         timeout=http_client.timeout,
         http_client=http_client,
     )
-    # The key alone decides; a bearer token of the environment would go out beside it.
-    client.auth_token = None
     return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
 
 

@@ -277,7 +277,10 @@ def test_a_connection_that_breaks_may_be_tried_again(
     server: OpenAIServer, streams: bool
 ) -> None:
     """R10."""
-    whole, pieces = openai_server.completion("hi"), openai_server.stream("hi", ends=False)
+    whole, pieces = (
+        openai_server.completion("hi"),
+        openai_server.stream("hi", ends=False),
+    )
     template = pieces if streams else whole
     server.answer = Answer(body=template.body, headers=template.headers, breaks=True)
 
@@ -315,7 +318,9 @@ def test_an_error_within_a_stream_counts_like_the_same_status(
 
 def test_the_summary_repeats_neither_key_nor_text(server: OpenAIServer) -> None:
     """Secrets and contents are never logged; status and code are what one looks for."""
-    server.answer = refusal(401, message=f"wrong key {SECRET} for «hello»", code="bad_key")
+    server.answer = refusal(
+        401, message=f"wrong key {SECRET} for «hello»", code="bad_key"
+    )
 
     failure = failure_of(make_configuration(server, api_key=SECRET), streams=False)
 
@@ -382,32 +387,20 @@ def test_built_in_kinds_have_no_problem() -> None:
 @pytest.mark.parametrize(
     ("kind", "package"), [("anthropic", "anthropic"), ("google", "google.genai")]
 )
-def test_an_extra_that_is_not_installed_is_named(kind: str, package: str) -> None:
-    """P1: a sentence, never an ImportError."""
-    if _is_installed(package):
-        pytest.skip(f"{package} is installed here")
-    configuration = LLMConfiguration(
-        provider=Provider(name="P", kind=kind), model_name="m"
-    )
-
-    assert f"a2a-gateway[{kind}]" in (llm.kind_problem(kind) or "")
-    with pytest.raises(llm.LLMError, match=rf"a2a-gateway\[{kind}\]"):
-        ask(configuration)
-
-
-@pytest.mark.parametrize(
-    ("kind", "package"), [("anthropic", "anthropic"), ("google", "google.genai")]
-)
-def test_an_extra_that_is_installed_makes_a_model(kind: str, package: str) -> None:
-    if not _is_installed(package):
-        pytest.skip(f"{package} is not installed here")
+def test_an_extra_is_usable_or_named(kind: str, package: str) -> None:
+    """P1: where it is not installed, a sentence and never an ImportError."""
     provider = Provider(name="P", kind=kind, base_url="http://127.0.0.1:1", api_key="k")
     configuration = LLMConfiguration(provider=provider, model_name="m")
 
-    with pytest.raises(exceptions.ModelAPIError) as raised:
-        ask(configuration)
+    failure = failure_of(configuration, streams=False)
 
-    assert llm.classify(raised.value).is_retryable
+    if _is_installed(package):
+        assert llm.kind_problem(kind) is None
+        assert failure.is_retryable  # nobody listens there
+    else:
+        assert f"a2a-gateway[{kind}]" in (llm.kind_problem(kind) or "")
+        assert failure.reason is EndReason.PRECONDITION_FAILED
+        assert f"a2a-gateway[{kind}]" in failure.summary
 
 
 def _is_installed(package: str) -> bool:
