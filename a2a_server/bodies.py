@@ -61,10 +61,12 @@ def is_announced(scope: Scope) -> bool:
     )
 
 
-async def read(receive: Receive, limit: int) -> bytes:
+async def read(
+    receive: Receive, limit: int, *, seconds: float = BODY_SECONDS
+) -> bytes:
     """Raise REQUEST_TOO_LARGE, REQUEST_TIMEOUT or PeerGoneError."""
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             return await _read(receive, limit)
     except TimeoutError:
         raise refuse(Reason.REQUEST_TIMEOUT) from None
@@ -83,11 +85,11 @@ async def _read(receive: Receive, limit: int) -> bytes:
             return bytes(body)
 
 
-async def discard(receive: Receive) -> None:
+async def discard(receive: Receive, *, seconds: float = DISCARD_SECONDS) -> None:
     """Throw away what is left of a body, but no more than a little and not for long."""
     left = DISCARDED_BYTES
     try:
-        async with asyncio.timeout(DISCARD_SECONDS):
+        async with asyncio.timeout(seconds):
             while left > 0:
                 message = await receive()
                 if not message.get("more_body", False):

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 MAX_ADDRESSES = 10_000
 
 
-def count_failure(address: str) -> int | None:
+def count_failure(address: str, *, most: int = MAX_ADDRESSES) -> int | None:
     """Count one more. The seconds to wait where there were too many, else None."""
     limit = conf.auth_failures()
     if not redis_access.is_configured():
-        return _count_in_table(address, limit)
+        return _count_in_table(address, limit, most)
     try:
-        return _count_in_redis(address, limit)
+        return _count_in_redis(address, limit, most)
     except redis_access.RedisAwayError:
-        return _own_counts.count(address, limit)
+        return _own_counts.count(address, limit, most)
 
 
 def _seconds(left: timedelta) -> int:
@@ -62,25 +62,25 @@ return {count, redis.call('PTTL', KEYS[2])}
 """
 
 
-def _count_in_redis(address: str, limit: FailureLimit) -> int | None:
+def _count_in_redis(address: str, limit: FailureLimit, most: int) -> int | None:
     everyone = conf.redis_key("failures")
     milliseconds = int(limit.window.total_seconds() * 1000)
     count, left = redis_access.run(
         lambda client: client.register_script(_COUNT)(
-            [everyone, f"{everyone}:{address}"], [address, milliseconds, MAX_ADDRESSES]
+            [everyone, f"{everyone}:{address}"], [address, milliseconds, most]
         )
     )
     return _seconds(timedelta(milliseconds=left)) if count > limit.count else None
 
 
-def _count_in_table(address: str, limit: FailureLimit) -> int | None:
+def _count_in_table(address: str, limit: FailureLimit, most: int) -> int | None:
     now = database_now()
     known = AuthFailure.objects.filter(address=address).first()
     # Whoever is over the limit already costs no write.
     if known and known.expires_at > now and known.count >= limit.count:
         return _seconds(known.expires_at - now)
     if known is None:
-        _make_room(now)
+        _make_room(now, most)
     return _add_to_table(address, limit)
 
 
@@ -97,11 +97,12 @@ def _add_to_table(address: str, limit: FailureLimit) -> int | None:
     return _seconds(row.expires_at - now) if row.count > limit.count else None
 
 
-def _make_room(now: datetime) -> None:
+def _make_room(now: datetime, most: int) -> None:
     AuthFailure.objects.filter(expires_at__lte=now).delete()
-    if AuthFailure.objects.count() >= MAX_ADDRESSES:
-        first = AuthFailure.objects.order_by("expires_at").values("address")[:1]
-        AuthFailure.objects.filter(address__in=list(first)).delete()
+    if AuthFailure.objects.count() >= most:
+        first_to_end = AuthFailure.objects.order_by("expires_at").first()
+        if first_to_end:
+            first_to_end.delete()
 
 
 class _OwnCounts:
@@ -111,19 +112,19 @@ class _OwnCounts:
         self._lock = threading.Lock()
         self._counts: dict[str, tuple[int, float]] = {}
 
-    def count(self, address: str, limit: FailureLimit) -> int | None:
+    def count(self, address: str, limit: FailureLimit, most: int) -> int | None:
         now = time.monotonic()
         with self._lock:
             count, ends = self._counts.get(address, (0, float("-inf")))
             if ends <= now:
                 self._counts.pop(address, None)
-                self._make_room()
+                self._make_room(most)
                 count, ends = 0, now + limit.window.total_seconds()
             self._counts[address] = (count + 1, ends)
         return max(1, math.ceil(ends - now)) if count >= limit.count else None
 
-    def _make_room(self) -> None:
-        if len(self._counts) >= MAX_ADDRESSES:
+    def _make_room(self, most: int) -> None:
+        while len(self._counts) >= most:
             del self._counts[next(iter(self._counts))]
 
 

@@ -116,7 +116,7 @@ class _TableSlots:
             now = database_now()
             WaitingSlot.objects.filter(expires_at__lte=now).delete()
             counts = WaitingSlot.objects.aggregate(
-                taken=Count("*"), own=Count("*", filter=Q(client_id=slot.client_id))
+                taken=Count("id"), own=Count("id", filter=Q(client_id=slot.client_id))
             )
             if not bounds.leave_room(**counts):
                 return False
