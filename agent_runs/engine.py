@@ -226,6 +226,11 @@ def _apply(segment: Segment, outcome: Outcome | None) -> None:
     except STORE_AWAY:
         logger.exception("outcome not stored", extra=_facts(segment))
         return
+    except Exception:
+        # A receiver of the move refused it. The run must not be left open for that.
+        logger.exception("outcome refused", extra=_facts(segment))
+        outcome = Failed(reason=EndReason.NOT_RETRYABLE, summary="outcome refused")
+        won = _fail(segment, outcome)
     logger.info("segment ended", extra=_facts(segment) | _told(outcome, won))
 
 

@@ -38,6 +38,7 @@ from agent_runs.handlers import (
     RunContext,
 )
 from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.signals import RunChange, run_changed
 from tests import factories
 
 if TYPE_CHECKING:
@@ -140,8 +141,6 @@ def test_a_refused_input_rejects_the_run_with_the_handlers_sentence() -> None:
     def receive(change: Any, **_: object) -> None:
         details.append(change.detail)
 
-    from agent_runs.signals import run_changed
-
     run_changed.connect(receive)
     try:
         run = _executed(_queued("test.picky"))
@@ -220,6 +219,27 @@ def test_unstorable_text_of_a_handler_is_replaced() -> None:
 
     [output] = load_result(run.result).outputs
     assert output.parts == (DataPart(data={"a\ufffd": ["\ufffd", None]}),)
+
+
+def test_a_result_that_cannot_be_projected_fails_the_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """B049: whatever goes wrong, the run does not stay open."""
+    _plain(_says("unprojectable"))
+
+    def refuse(change: RunChange, **_: object) -> None:
+        if change.state is RunState.COMPLETED:
+            raise ValueError
+
+    run_changed.connect(refuse)
+    try:
+        run = _executed(_queued())
+    finally:
+        run_changed.disconnect(refuse)
+
+    assert (run.state, run.end_reason) == (RunState.FAILED, EndReason.NOT_RETRYABLE)
+    assert run.result is None
+    assert "outcome refused" in caplog.text
 
 
 # --- R19, S73: preconditions ----------------------------------------------------------
