@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from a2a_server.models import Client, ClientProfile, Profile
 from a2a_server.models.profile import RESERVED_SKILL_IDS
 from agent_runs import availability, handlers
-from agent_runs.models.llm import AnswerLevel
 from agent_runs.saving import Change, Problem, listed, register_rules, related
 from agent_runs.tools import registry
 
@@ -137,16 +136,13 @@ def _answer_problems(configuration: LLMConfiguration) -> Iterator[Problem]:
     if problem := availability.configuration_problem(configuration):
         yield Problem(sentence=f"It cannot be public: {problem}", field="configuration")
     provider = configuration.provider
-    if provider.answer_level not in _KEEPING_LEVELS:
+    if not availability.keeps_result(configuration):
         level = provider.get_answer_level_display()
         yield Problem(
             sentence=f"It cannot be public: the provider «{provider}» keeps no result "
             f"(answer level «{level}»).",
             field="configuration",
         )
-
-
-_KEEPING_LEVELS = frozenset(level.value for level in AnswerLevel if level.keeps_result)
 
 
 def granted_users_may_use_configuration(change: ProfileChange) -> Iterator[Problem]:

@@ -139,7 +139,9 @@ def test_a_page_deletes_what_nobody_uses(browser: Browser) -> None:
     assert not Workspace.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["no-uuid", "00000000-0000-0000-0000-000000000000", "1"])
+@pytest.mark.parametrize(
+    "key", ["no-uuid", "00000000-0000-0000-0000-000000000000", "1"]
+)
 def test_an_unknown_record_is_no_traceback(browser: Browser, key: str) -> None:
     url = reverse("admin:agent_runs_provider_delete", args=[key])
 
@@ -165,7 +167,9 @@ def test_staff_without_permission_sees_nothing(
     strange_browser: Browser, app: str, model: str, page: str
 ) -> None:
     """P5."""
-    assert strange_browser.get(reverse(f"admin:{app}_{model}_{page}")).status_code == 403
+    assert (
+        strange_browser.get(reverse(f"admin:{app}_{model}_{page}")).status_code == 403
+    )
 
 
 @pytest.mark.parametrize(("app", "model"), RECORDS)
