@@ -64,13 +64,14 @@ def purge(wanted: Purge) -> dict[str, int]:
     A dry run counts what would go, without what other packages only count by doing it.
     """
     before = clock.database_now() - wanted.older_than
-    counts: Counter[str] = Counter({_name_of(AgentRun): 0})
+    runs = _name_of(AgentRun)
+    counts: Counter[str] = Counter({runs: 0})
     position: _Position | None = None
     while True:
         with transaction.atomic():
             chunk = list(_next_chunk(wanted, before, position))
             if not chunk:
-                return dict(counts)
+                return {name: n for name, n in counts.items() if n or name == runs}
             count = _count if wanted.dry_run else _delete
             counts.update(count([run_id for run_id, _ in chunk]))
         last_id, last_ended_at = chunk[-1]

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.fernet import Fernet
+
+from agent_runs import encryption, key_rotation
+from agent_runs.models import AgentRun, Provider
+from tests import factories
+
+if TYPE_CHECKING:
+    from pytest_django.fixtures import SettingsWrapper
+
+pytestmark = pytest.mark.django_db
+
+OLD, NEW = (Fernet.generate_key().decode() for _ in range(2))
+API_KEY = encryption.field_of(Provider, "api_key")
+
+
+@pytest.fixture(autouse=True)
+def _old_key(settings: SettingsWrapper) -> None:
+    settings.A2A_ENCRYPTION_KEYS = [OLD]
+
+
+def test_everything_opens_with_the_new_key_alone(settings: SettingsWrapper) -> None:
+    """R17: every encrypted column of every app."""
+    provider = factories.make_provider(api_key="secret")
+    task = factories.make_task("working")
+    settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
+
+    rotations = {r.column: r for r in key_rotation.rotate_all()}
+
+    settings.A2A_ENCRYPTION_KEYS = [NEW]
+    assert Provider.objects.get(pk=provider.pk).api_key == "secret"
+    run = AgentRun.objects.get(pk=task.run_id)
+    assert run.request.startswith("{")
+    task.refresh_from_db()
+    assert task.history == "[]"
+    assert rotations["agent_runs_provider.api_key"].rotated == 1
+    assert rotations["agent_runs_agentrun.request"].rotated == 1
+    assert rotations["a2a_server_task.history"].rotated == 1
+    assert rotations["agent_runs_agentrun.checkpoint"].rotated == 0
+
+
+def test_what_is_current_is_left_alone(settings: SettingsWrapper) -> None:
+    """R17: an interrupted rotation goes on where it stopped."""
+    factories.make_provider(api_key="old")
+    settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
+    new = factories.make_provider(api_key="new")
+    before = Provider.objects.values_list("api_key", flat=True).get(pk=new.pk)
+
+    rotation = key_rotation.rotate_column(Provider, API_KEY)
+
+    assert (rotation.rotated, rotation.current) == (1, 1)
+    after = Provider.objects.values_list("api_key", flat=True).get(pk=new.pk)
+    assert after == before
+    again = key_rotation.rotate_column(Provider, API_KEY)
+    assert (again.rotated, again.current) == (0, 2)
+
+
+def test_works_in_chunks(settings: SettingsWrapper) -> None:
+    count = 2 * key_rotation.CHUNK + 1
+    for number in range(count):
+        factories.make_provider(api_key=str(number))
+    settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
+
+    rotation = key_rotation.rotate_column(Provider, API_KEY)
+
+    assert rotation.rotated == count
+
+
+def test_a_value_that_no_key_opens_is_counted_and_kept(
+    settings: SettingsWrapper,
+) -> None:
+    lost = factories.make_provider(api_key="lost")
+    before = Provider.objects.values_list("api_key", flat=True).get(pk=lost.pk)
+    settings.A2A_ENCRYPTION_KEYS = [NEW]
+    factories.make_provider(api_key="fine")
+
+    rotation = key_rotation.rotate_column(Provider, API_KEY)
+
+    assert (rotation.unreadable, rotation.current) == (1, 1)
+    after = Provider.objects.values_list("api_key", flat=True).get(pk=lost.pk)
+    assert after == before
+
+
+def test_who_writes_meanwhile_wins(settings: SettingsWrapper) -> None:
+    """R17: by compare-and-set."""
+    provider = factories.make_provider(api_key="read by the rotation")
+    read = Provider.objects.values_list("api_key", flat=True).get(pk=provider.pk)
+    provider.api_key = "written meanwhile"
+    provider.save()
+    settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
+    rotation = key_rotation.Rotation(column="api_key")
+
+    assert read is not None
+    key_rotation._rotate_value(Provider, API_KEY, provider.pk, read, rotation)
+
+    assert rotation.changed_meanwhile == 1
+    assert Provider.objects.get(pk=provider.pk).api_key == "written meanwhile"

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+from django.db.models import Q
+
+from agent_runs import clock, registries, retention
+from agent_runs.models import AgentRun, AgentRunEvent, EndReason, RunState
+from agent_runs.models.run import TERMINAL_STATES, EventKind
+from agent_runs.retention import Purge
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from pytest_django.fixtures import SettingsWrapper
+
+pytestmark = pytest.mark.django_db
+
+MONTH = timedelta(days=30)
+
+
+@pytest.fixture
+def now() -> datetime:
+    return clock.database_now()
+
+
+@pytest.fixture(autouse=True)
+def purged() -> Iterator[list[list[UUID]]]:
+    """The chunks that a purger of another package is given; it stands alone here."""
+    chunks: list[list[UUID]] = []
+    before = registries.purgers[:]
+
+    def purger(run_ids: Sequence[UUID]) -> dict[str, int]:
+        assert AgentRun.objects.filter(id__in=run_ids).count() == len(run_ids)
+        chunks.append(list(run_ids))
+        return {"things": 2 * len(run_ids)}
+
+    registries.purgers[:] = [purger]
+    yield chunks
+    registries.purgers[:] = before
+
+
+def make_ended(now: datetime, age: timedelta, **values: object) -> AgentRun:
+    state = values.pop("state", RunState.COMPLETED)
+    return factories.make_run(str(state), now=now - age, **values)
+
+
+def add_event(run: AgentRun) -> None:
+    AgentRunEvent.objects.create(
+        run=run, sequence=1, kind=EventKind.REQUEST, created_at=run.created_at
+    )
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL_STATES))
+def test_what_ended_long_ago_goes(now: datetime, state: RunState) -> None:
+    """R18: by the time it ended."""
+    old = make_ended(now, MONTH + timedelta(minutes=1), state=state)
+    young = make_ended(now, MONTH - timedelta(minutes=1), state=state)
+    add_event(old)
+    add_event(young)
+
+    counts = retention.purge(Purge(older_than=MONTH))
+
+    assert counts == {"runs": 1, "run events": 1, "things": 2}
+    assert list(AgentRun.objects.all()) == [young]
+    assert [event.run for event in AgentRunEvent.objects.all()] == [young]
+
+
+@pytest.mark.parametrize("state", sorted(set(RunState) - TERMINAL_STATES))
+def test_what_has_not_ended_stays(now: datetime, state: RunState) -> None:
+    """R18: however old it is."""
+    factories.make_run(state, now=now - 10 * MONTH)
+
+    assert retention.purge(Purge(older_than=MONTH)) == {"runs": 0}
+    assert AgentRun.objects.count() == 1
+
+
+def test_a_task_goes_with_its_run(now: datetime) -> None:
+    """R18: with their events, task, messages and artifacts."""
+    factories.make_task("completed", now=now - 2 * MONTH)
+
+    counts = retention.purge(Purge(older_than=MONTH))
+
+    assert counts == {"runs": 1, "tasks": 1, "things": 2}
+
+
+def test_works_in_chunks(now: datetime, purged: list[list[UUID]]) -> None:
+    """R18: each chunk's purgers run with it; runs that ended together are not missed."""
+    user = factories.make_user()
+    runs = [make_ended(now, 2 * MONTH, owner=user) for _ in range(5)]
+
+    counts = retention.purge(Purge(older_than=MONTH, chunk=2))
+
+    assert counts == {"runs": 5, "things": 10}
+    assert [len(chunk) for chunk in purged] == [2, 2, 1]
+    assert {run_id for chunk in purged for run_id in chunk} == {r.id for r in runs}
+
+
+def test_a_purger_that_fails_keeps_its_chunk(now: datetime) -> None:
+    """What the packages do together is one transaction."""
+    run = make_ended(now, 2 * MONTH)
+
+    def failing(run_ids: Sequence[UUID]) -> dict[str, int]:
+        AgentRun.objects.filter(id__in=run_ids).update(truncated=True)
+        raise RuntimeError("no")
+
+    registries.register_purger(failing)
+
+    with pytest.raises(RuntimeError):
+        retention.purge(Purge(older_than=MONTH))
+    run.refresh_from_db()
+    assert not run.truncated
+
+
+def test_a_dry_run_counts_and_deletes_nothing(
+    now: datetime, purged: list[list[UUID]]
+) -> None:
+    """R18: `--dry-run`."""
+    user = factories.make_user()
+    for _ in range(3):
+        add_event(make_ended(now, 2 * MONTH, owner=user))
+    factories.make_task("failed", now=now - 2 * MONTH)
+
+    counts = retention.purge(Purge(older_than=MONTH, dry_run=True, chunk=2))
+
+    assert counts == {"runs": 4, "run events": 3, "tasks": 1}
+    assert AgentRun.objects.count() == 4
+    assert purged == []
+
+
+def test_a_condition_narrows_the_purge(now: datetime) -> None:
+    mine, other = make_ended(now, 2 * MONTH), make_ended(now, 2 * MONTH)
+
+    counts = retention.purge(Purge(older_than=MONTH, only=Q(owner=mine.owner)))
+
+    assert counts["runs"] == 1
+    assert list(AgentRun.objects.all()) == [other]
+
+
+def test_the_daily_job_takes_the_days_of_the_setting(
+    now: datetime, settings: SettingsWrapper
+) -> None:
+    settings.AGENT_RUNS_RETENTION_DAYS = 2
+    make_ended(now, timedelta(days=3))
+    young = make_ended(now, timedelta(days=1))
+
+    retention.purge_old_runs()
+
+    assert list(AgentRun.objects.all()) == [young]
+
+
+@pytest.mark.parametrize(
+    "state", [RunState.WAITING_FOR_APPROVAL, RunState.WAITING_FOR_INPUT]
+)
+def test_who_waits_too_long_for_a_person_fails(
+    now: datetime, settings: SettingsWrapper, state: RunState
+) -> None:
+    """R18: `wait_expired`."""
+    settings.AGENT_RUNS_MAX_WAIT_DAYS = 2
+    old = factories.make_run(state, now=now - timedelta(days=3))
+    young = factories.make_run(state, now=now - timedelta(days=1))
+
+    retention.expire_waits()
+
+    old.refresh_from_db()
+    young.refresh_from_db()
+    assert (old.state, old.end_reason) == (RunState.FAILED, EndReason.WAIT_EXPIRED)
+    assert young.state == state
+
+
+@pytest.mark.parametrize(
+    "state", [RunState.QUEUED, RunState.RUNNING, RunState.WAITING_FOR_REMOTE]
+)
+def test_what_waits_for_no_person_is_left_alone(now: datetime, state: RunState) -> None:
+    """A remote agent has a deadline of its own."""
+    run = factories.make_run(state, now=now - 10 * MONTH)
+
+    retention.expire_waits()
+
+    run.refresh_from_db()
+    assert run.state == state
+
+
+def test_both_jobs_are_registered() -> None:
+    assert registries.periodic_jobs["retention"].interval == timedelta(days=1)
+    assert "expire-waits" in registries.periodic_jobs
