@@ -78,8 +78,11 @@ def test_only_settings_read_the_environment() -> None:
 
 def test_nobody_asks_the_host_for_the_time() -> None:
     """R9: `clock.database_now` for what is stored, monotonic clocks for durations."""
+    # A model's answer carries its moment, which nothing compares.
+    allowed = {"agent_runs/llm_offline.py"}
     asking = re.compile(
         r"datetime\.now\(|datetime\.utcnow\(|timezone\.now\(|\btime\.time\("
     )
 
-    assert [_name(path) for path in MODULES if asking.search(path.read_text())] == []
+    asked = {_name(path) for path in MODULES if asking.search(path.read_text())}
+    assert asked - allowed == set()
