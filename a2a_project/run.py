@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from a2a_server.demo import Demo
 
 HOST = "127.0.0.1"
+# Without quotation marks, since it stands in a line for the shell.
+SAMPLE = (
+    "The team met on Monday. The release moves to May, because the import is not ready. "
+    "The import is rewritten until then, and the release notes say so. Somebody brought "
+    "cake. Lena writes the release notes."
+)
 READY_SECONDS = 90.0
 _LOOK_EVERY = 0.1
 
@@ -163,10 +169,9 @@ async def become_ready(port: int, since: datetime) -> None:
 
 def curl_line(demo: Demo) -> str:
     """A blocking call; every paste is a new message, since repeats are not executed."""
-    text = "The meeting began late. It decided to move the release to May."
     message = (
         '{"messageId":"\'"$(date +%s)"\'","role":"ROLE_USER",'
-        f'"parts":[{{"text":"{text}"}}]}}'
+        f'"parts":[{{"text":"{SAMPLE}"}}]}}'
     )
     metadata = f'{{"{PROFILE_EXTENSION_URI}":"{demo.skill_ids[0]}"}}'
     return (
@@ -284,6 +289,8 @@ def run(port: int, folder: Path) -> int:
     prepare_folder(folder)
     settings = settings_of(folder, port)
     environment = os.environ | settings
+    sys.stdout.write("Starting …\n")
+    sys.stdout.flush()
     # This process only prepares and watches; what it would log is not for the terminal.
     os.environ.update(settings, LOG_LEVEL="WARNING")
     return asyncio.run(serve(prepare_installation(), folder, port, environment))
