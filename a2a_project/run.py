@@ -121,7 +121,7 @@ async def check_port(port: int) -> None:
     try:
         server = await asyncio.start_server(lambda *_: None, HOST, port)
     except OSError as error:
-        reason = error.strerror or "it cannot be opened"
+        reason = os.strerror(error.errno) if error.errno else "it cannot be opened"
         raise RunError(
             f"Port {port} cannot be used ({reason}). Another one: make run PORT=8001"
         ) from error
