@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.apps import AppConfig
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
 _KEY_HINT = (
     "Make a key with: python -c 'from cryptography.fernet import Fernet; "
@@ -88,8 +89,10 @@ def check_days(
 def check_database(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
-    """Seen: without these options most concurrent writers meet «database is locked»."""
-    connection = connections["default"]
+    return problems_of(connections["default"])
+
+
+def problems_of(connection: BaseDatabaseWrapper) -> list[checks.CheckMessage]:
     if connection.vendor == "sqlite":
         return _check_sqlite(connection.settings_dict.get("OPTIONS", {}))
     if connection.vendor == "postgresql":
@@ -104,6 +107,7 @@ def check_database(
 
 
 def _check_sqlite(options: dict[str, Any]) -> list[checks.CheckMessage]:
+    """Seen: without these options most concurrent writers meet «database is locked»."""
     pragmas = str(options.get("init_command", "")).replace(" ", "").upper()
     fine = (
         options.get("transaction_mode") in {"IMMEDIATE", "EXCLUSIVE"}

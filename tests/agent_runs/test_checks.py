@@ -6,11 +6,12 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core import checks as django_checks
 from django.db import connection
+from django.db.backends.dummy.base import DatabaseWrapper
 
 from agent_runs import checks
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 KEY = Fernet.generate_key().decode()
 
@@ -33,7 +34,7 @@ def ids(messages: list[django_checks.CheckMessage]) -> list[str | None]:
     ],
 )
 def test_checks_the_encryption_keys(
-    settings: SettingsWrapper, keys: list[str], debug: bool, expected: list[str]
+    settings: Settings, keys: list[str], debug: bool, expected: list[str]
 ) -> None:
     """R17: no key with DEBUG off is a start-up error."""
     settings.A2A_ENCRYPTION_KEYS = keys
@@ -49,7 +50,7 @@ def test_checks_the_encryption_keys(
     ("key", "expected"), [("", ["agent_runs.E003"]), ("a key", [])]
 )
 def test_checks_the_secret_key(
-    settings: SettingsWrapper, key: str, expected: list[str]
+    settings: Settings, key: str, expected: list[str]
 ) -> None:
     settings.SECRET_KEY = key
 
@@ -65,7 +66,7 @@ def test_checks_the_secret_key(
 )
 @pytest.mark.parametrize(("days", "is_wrong"), [(1, False), (0, True), (-1, True)])
 def test_checks_the_days(
-    settings: SettingsWrapper, name: str, check_id: str, days: int, is_wrong: bool
+    settings: Settings, name: str, check_id: str, days: int, is_wrong: bool
 ) -> None:
     """R18: at least 1."""
     setattr(settings, name, days)
@@ -98,13 +99,21 @@ def test_checks_the_options_of_sqlite(change: dict[str, Any], is_wrong: bool) ->
     assert ids(messages) == (["agent_runs.E010"] if is_wrong else [])
 
 
+def test_refuses_a_database_that_nobody_tried() -> None:
+    """Only PostgreSQL and SQLite tell the time that leases need (R9)."""
+    other = DatabaseWrapper({"OPTIONS": {}})
+    other.vendor = "oracle"
+
+    assert ids(checks.problems_of(other)) == ["agent_runs.E011"]
+
+
 def test_takes_the_database_of_these_tests() -> None:
     assert connection.vendor in {"sqlite", "postgresql"}
     assert checks.check_database(None) == []
 
 
 def test_all_checks_run_with_manage_py_check() -> None:
-    registered = django_checks.registry.registry.get_checks()
+    registered: list[object] = list(django_checks.registry.registry.get_checks())
 
     for check in (
         checks.check_encryption_keys,

@@ -13,13 +13,13 @@ from agent_runs.models import AgentRun, Provider
 from tests import factories
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 OLD, NEW, OTHER = (Fernet.generate_key().decode() for _ in range(3))
 
 
 @pytest.fixture(autouse=True)
-def _keys(settings: SettingsWrapper) -> None:
+def _keys(settings: Settings) -> None:
     settings.A2A_ENCRYPTION_KEYS = [OLD]
 
 
@@ -77,7 +77,7 @@ def test_a_value_fits_only_the_column_it_was_written_for() -> None:
 
 
 @pytest.mark.django_db
-def test_another_key_does_not_open_it(settings: SettingsWrapper) -> None:
+def test_another_key_does_not_open_it(settings: Settings) -> None:
     provider = factories.make_provider(api_key="secret")
     settings.A2A_ENCRYPTION_KEYS = [OTHER]
 
@@ -87,7 +87,7 @@ def test_another_key_does_not_open_it(settings: SettingsWrapper) -> None:
 
 
 @pytest.mark.django_db
-def test_the_first_key_encrypts_and_all_decrypt(settings: SettingsWrapper) -> None:
+def test_the_first_key_encrypts_and_all_decrypt(settings: Settings) -> None:
     """R17."""
     before = factories.make_provider(api_key="before")
     settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
@@ -139,7 +139,7 @@ def test_two_tokens_of_one_text_differ() -> None:
     assert encryption.seal("cell", "x") != encryption.seal("cell", "x")
 
 
-def test_rotation_moves_a_token_to_the_first_key(settings: SettingsWrapper) -> None:
+def test_rotation_moves_a_token_to_the_first_key(settings: Settings) -> None:
     sealed = encryption.seal("cell", "x")
     settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
 
@@ -151,14 +151,14 @@ def test_rotation_moves_a_token_to_the_first_key(settings: SettingsWrapper) -> N
     assert encryption.unseal("cell", rotated) == "x"
 
 
-def test_debug_alone_has_a_key_of_its_own(settings: SettingsWrapper) -> None:
+def test_debug_alone_has_a_key_of_its_own(settings: Settings) -> None:
     settings.A2A_ENCRYPTION_KEYS = []
     settings.DEBUG = True
 
     assert encryption.unseal("cell", encryption.seal("cell", "x")) == "x"
 
 
-def test_without_keys_nothing_is_encrypted(settings: SettingsWrapper) -> None:
+def test_without_keys_nothing_is_encrypted(settings: Settings) -> None:
     """R17."""
     settings.A2A_ENCRYPTION_KEYS = []
     settings.DEBUG = False
@@ -185,3 +185,11 @@ def test_a_whole_batch_is_sealed() -> None:
     Provider.objects.bulk_create(rows)
 
     assert [p.api_key for p in Provider.objects.order_by("name")] == ["k0", "k1", "k2"]
+
+
+def test_a_row_without_a_key_of_its_own_cannot_hold_a_secret() -> None:
+    """The cell is part of what is encrypted."""
+    provider = Provider(pk=None, api_key="secret")
+
+    with pytest.raises(EncryptionError, match="needs its row's key"):
+        encryption.field_of(Provider, "api_key").pre_save(provider, add=True)

@@ -10,7 +10,7 @@ from agent_runs.models import AgentRun, Provider
 from tests import factories
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 pytestmark = pytest.mark.django_db
 
@@ -19,11 +19,11 @@ API_KEY = encryption.field_of(Provider, "api_key")
 
 
 @pytest.fixture(autouse=True)
-def _old_key(settings: SettingsWrapper) -> None:
+def _old_key(settings: Settings) -> None:
     settings.A2A_ENCRYPTION_KEYS = [OLD]
 
 
-def test_everything_opens_with_the_new_key_alone(settings: SettingsWrapper) -> None:
+def test_everything_opens_with_the_new_key_alone(settings: Settings) -> None:
     """R17: every encrypted column of every app."""
     provider = factories.make_provider(api_key="secret")
     task = factories.make_task("working")
@@ -43,7 +43,7 @@ def test_everything_opens_with_the_new_key_alone(settings: SettingsWrapper) -> N
     assert rotations["agent_runs_agentrun.checkpoint"].rotated == 0
 
 
-def test_what_is_current_is_left_alone(settings: SettingsWrapper) -> None:
+def test_what_is_current_is_left_alone(settings: Settings) -> None:
     """R17: an interrupted rotation goes on where it stopped."""
     factories.make_provider(api_key="old")
     settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
@@ -59,7 +59,7 @@ def test_what_is_current_is_left_alone(settings: SettingsWrapper) -> None:
     assert (again.rotated, again.current) == (0, 2)
 
 
-def test_works_in_chunks(settings: SettingsWrapper) -> None:
+def test_works_in_chunks(settings: Settings) -> None:
     count = 2 * key_rotation.CHUNK + 1
     for number in range(count):
         factories.make_provider(api_key=str(number))
@@ -71,7 +71,7 @@ def test_works_in_chunks(settings: SettingsWrapper) -> None:
 
 
 def test_a_value_that_no_key_opens_is_counted_and_kept(
-    settings: SettingsWrapper,
+    settings: Settings,
 ) -> None:
     lost = factories.make_provider(api_key="lost")
     before = Provider.objects.values_list("api_key", flat=True).get(pk=lost.pk)
@@ -85,7 +85,7 @@ def test_a_value_that_no_key_opens_is_counted_and_kept(
     assert after == before
 
 
-def test_who_writes_meanwhile_wins(settings: SettingsWrapper) -> None:
+def test_who_writes_meanwhile_wins(settings: Settings) -> None:
     """R17: by compare-and-set."""
     provider = factories.make_provider(api_key="read by the rotation")
     read = Provider.objects.values_list("api_key", flat=True).get(pk=provider.pk)

@@ -22,12 +22,14 @@ def _as_before() -> Iterator[None]:
     jobs, filters = dict(registries.periodic_jobs), dict(registries.run_filters)
     yield
     registries.segment_guards[:], registries.purgers[:] = guards, purgers
-    for registry, before in (
-        (registries.periodic_jobs, jobs),
-        (registries.run_filters, filters),
-    ):
-        registry.clear()
-        registry.update(before)
+    registries.periodic_jobs.clear()
+    registries.periodic_jobs.update(jobs)
+    registries.run_filters.clear()
+    registries.run_filters.update(filters)
+
+
+def do_nothing() -> None:
+    pass
 
 
 def guard(run: AgentRun) -> str | None:
@@ -49,7 +51,7 @@ def test_the_same_function_is_registered_once() -> None:
 
 def test_the_last_job_of_a_name_counts() -> None:
     jobs = [
-        PeriodicJob(name="test", interval=timedelta(hours=hours), run=list)
+        PeriodicJob(name="test", interval=timedelta(hours=hours), run=do_nothing)
         for hours in (1, 2)
     ]
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import pytest
 from django.db.models import Q
@@ -16,8 +15,9 @@ from tests import factories
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
+    from uuid import UUID
 
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 pytestmark = pytest.mark.django_db
 
@@ -143,7 +143,7 @@ def test_a_condition_narrows_the_purge(now: datetime) -> None:
 
 
 def test_the_daily_job_takes_the_days_of_the_setting(
-    now: datetime, settings: SettingsWrapper
+    now: datetime, settings: Settings
 ) -> None:
     settings.AGENT_RUNS_RETENTION_DAYS = 2
     make_ended(now, timedelta(days=3))
@@ -158,7 +158,7 @@ def test_the_daily_job_takes_the_days_of_the_setting(
     "state", [RunState.WAITING_FOR_APPROVAL, RunState.WAITING_FOR_INPUT]
 )
 def test_who_waits_too_long_for_a_person_fails(
-    now: datetime, settings: SettingsWrapper, state: RunState
+    now: datetime, settings: Settings, state: RunState
 ) -> None:
     """R18: `wait_expired`."""
     settings.AGENT_RUNS_MAX_WAIT_DAYS = 2

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError, connection
 
 from agent_runs.management.command import ExitError
 from agent_runs.models import RunState
@@ -78,3 +79,19 @@ def test_a_bad_option_exits_with_2(
 
     assert raised.value.code == 2
     assert "agent_cancel: " in capsys.readouterr().err
+
+
+def test_a_store_that_is_away_is_a_sentence() -> None:
+    """W8: exit 1, no traceback, nothing of the driver's text."""
+
+    def away(*args: object) -> None:
+        raise OperationalError("server at 10.0.0.1")
+
+    run_id = str(factories.make_run().id)
+
+    with (
+        connection.execute_wrapper(away),
+        pytest.raises(ExitError, match=r"^The database cannot be used\.$") as raised,
+    ):
+        cancel(run_id)
+    assert raised.value.returncode == 1

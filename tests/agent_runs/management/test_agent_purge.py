@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError, connection
 from django.db.models import Q
 
 from agent_runs import clock, registries
@@ -118,3 +119,17 @@ def test_a_bad_option_exits_with_2(
 
     assert raised.value.code == 2
     assert "agent_purge: " in capsys.readouterr().err
+
+
+def test_a_store_that_is_away_is_a_sentence() -> None:
+    """W8: exit 1, no traceback, nothing of the driver's text."""
+
+    def away(*args: object) -> None:
+        raise OperationalError("server at 10.0.0.1")
+
+    with (
+        connection.execute_wrapper(away),
+        pytest.raises(ExitError, match=r"^The database cannot be used\.$") as raised,
+    ):
+        purge()
+    assert raised.value.returncode == 1
