@@ -35,7 +35,9 @@ class LinesField(forms.Field):
 def cut(text: str, most: int = LONGEST_TEXT) -> str:
     if len(text) <= most:
         return text
-    return f"{text[:most]}… ({len(text) - most} more characters)"
+    left_out = len(text) - most
+    noun = "character" if left_out == 1 else "characters"
+    return f"{text[:most]}… ({left_out} more {noun})"
 
 
 def preformatted(text: str) -> SafeString:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.db.models.signals import post_save
 from django.urls import reverse
 
 from a2a_server.models import Profile
@@ -137,6 +139,35 @@ def test_a_page_deletes_what_nobody_uses(browser: Browser) -> None:
     browser.post(page_of(workspace, "delete"), {"post": "yes"})
 
     assert not Workspace.objects.exists()
+
+
+def _use_when_logged(provider: Provider) -> Callable[..., None]:
+    """Somebody begins to use the provider after the page looked (the log comes first)."""
+
+    def receiver(**_: Any) -> None:
+        factories.make_configuration(provider=provider)
+
+    return receiver
+
+
+@pytest.mark.parametrize("way", ["page", "action"])
+def test_a_record_that_somebody_just_began_to_use_stays(
+    browser: Browser, way: str
+) -> None:
+    """P5: the database refuses, and that is no traceback."""
+    provider = factories.make_provider()
+    action = {"action": "delete_selected", "_selected_action": [provider.pk]}
+    url = page_of(provider, "delete") if way == "page" else PROVIDERS
+    receiver = _use_when_logged(provider)
+    post_save.connect(receiver, sender=LogEntry)
+
+    try:
+        page = browser.post(url, {"post": "yes"} | action, follow=True)
+    finally:
+        post_save.disconnect(receiver, sender=LogEntry)
+
+    assert Provider.objects.filter(pk=provider.pk).exists()
+    assert html_forms.sentences(page)[0].startswith("Nothing was deleted.")
 
 
 @pytest.mark.parametrize(
