@@ -10,6 +10,7 @@ class A2AServerConfig(AppConfig):
     def ready(self) -> None:
         from a2a_server import (
             checks,
+            clients,
             counters,
             offers,
             preconditions,
@@ -24,3 +25,4 @@ class A2AServerConfig(AppConfig):
         signals.run_changed.connect(projection.project, dispatch_uid="a2a_server")
         registries.register_segment_guard(preconditions.segment_problem)
         registries.register_purger(counters.forget_runs)
+        registries.register_run_filter("client", clients.runs_of)
