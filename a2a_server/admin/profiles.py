@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class ProfileForm(RecordForm[Profile]):
     handler = forms.ChoiceField(
-        label="domain handler",
+        label="Domain handler",
         help_text="What turns the client's message into the run and its result.",
     )
     tags = LinesField(required=False, help_text="Words for the card, one a line.")

@@ -1,0 +1,1 @@
+"""The administrator's way through the admin, in a real browser."""

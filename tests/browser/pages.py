@@ -1,0 +1,220 @@
+"""What an administrator does on the admin's pages, and what they read there.
+
+Everything goes by what is on the screen: links by their text, controls by the label that
+stands beside them. What loads another page waits until the old page is gone. Every page
+that was seen is kept as a picture, and its source is searched for secrets at once.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from selenium.common.exceptions import NoSuchElementException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support import expected_conditions as condition
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from selenium.webdriver.chrome.webdriver import WebDriver
+    from selenium.webdriver.remote.webelement import WebElement
+
+Value = str | bool
+_SECONDS = 15
+_LOOK_EVERY = 0.02
+
+_ROWS = "#result_list tbody tr"
+_LABELS = "form label"
+_ROW = "./ancestor::div[contains(concat(' ', @class, ' '), ' form-row ')][1]"
+_ERRORS = ".errorlist li"
+
+
+@dataclass(slots=True, kw_only=True)
+class Browser:
+    driver: WebDriver
+    origin: str
+    pictures: Path
+    # What no page may hold.
+    secrets: set[str] = field(default_factory=set)
+    _taken: int = 0
+
+    # --- Going places
+
+    def visit(self, path: str) -> None:
+        self.driver.get(self.origin + path)
+        self._look("visit")
+
+    def follow(self, text: str, *, inside: str = "body") -> None:
+        """Click the link with exactly this text."""
+        # As it is written: the style sheet shows some of them in capitals.
+        path = f".//a[normalize-space()='{text}']"
+        self._leave(self._first(inside).find_element(By.XPATH, path).click)
+
+    def press(self, text: str) -> None:
+        """Click the button that reads so."""
+        self._leave(self._button(text).click)
+
+    def sign_in(self, name: str, password: str) -> None:
+        self.visit("/admin/")
+        self.fill({"Username": name, "Password": password})
+        self.press("Log in")
+
+    def open_list(self, title: str) -> None:
+        self.visit("/admin/")
+        self.follow(title, inside="#content-main")
+
+    def add(
+        self,
+        title: str,
+        values: Mapping[str, Value],
+        rows: Mapping[str, str] | None = None,
+    ) -> None:
+        """From the index to the form of a new record, filled in and saved.
+
+        `rows` are choices in the tables below the form, whose controls have no label.
+        """
+        self.open_list(title)
+        self._leave(self._first(".object-tools .addlink").click)
+        for name, text in (rows or {}).items():
+            Select(self.driver.find_element(By.NAME, name)).select_by_visible_text(text)
+        self.fill(values)
+        self.press("Save")
+
+    def open_record(self, title: str, record: str) -> None:
+        self.open_list(title)
+        self.follow(record, inside="#result_list")
+
+    # --- Forms
+
+    def fill(self, values: Mapping[str, Value]) -> None:
+        for label, value in values.items():
+            _set(self.control(label), value)
+        if values:
+            self.picture("filled")
+
+    def control(self, label: str) -> WebElement:
+        """The control that the label belongs to; radio buttons have one each."""
+        found = self._label(label)
+        return self.driver.find_element(By.ID, found.get_attribute("for") or "")
+
+    def chosen(self, name: str) -> str:
+        control = Select(self.driver.find_element(By.NAME, name))
+        return control.first_selected_option.text
+
+    def value(self, label: str) -> Value:
+        control = self.control(label)
+        if control.tag_name == "select":
+            return Select(control).first_selected_option.text
+        if control.get_attribute("type") in {"checkbox", "radio"}:
+            return control.is_selected()
+        return control.get_attribute("value") or ""
+
+    def refusal(self, label: str) -> str:
+        """The sentence that stands in the label's own row; empty where it is content."""
+        row = self._label(label).find_element(By.XPATH, _ROW)
+        return "\n".join(e.text for e in row.find_elements(By.CSS_SELECTOR, _ERRORS))
+
+    def choose_row(self, *texts: str) -> None:
+        """Tick the row of a list that holds these texts."""
+        for row in self.driver.find_elements(By.CSS_SELECTOR, _ROWS):
+            if all(text in row.text for text in texts):
+                row.find_element(By.CSS_SELECTOR, ".action-select").click()
+                return
+        raise AssertionError(f"no row holds {texts}: {self.text()}")
+
+    def act(self, action: str) -> None:
+        """Run the action on the rows that are ticked."""
+        chooser = self.driver.find_element(By.NAME, "action")
+        Select(chooser).select_by_visible_text(action)
+        self.picture("action")
+        self._leave(self.driver.find_element(By.NAME, "index").click)
+
+    # --- Reading
+
+    def column(self, heading: str) -> list[str]:
+        """One column of the table that has it, from the first row to the last."""
+        path = f"//table[thead//th[normalize-space()='{heading}']]"
+        table = self.driver.find_element(By.XPATH, path)
+        headings = table.find_elements(By.CSS_SELECTOR, "thead th")
+        texts = [str(cell.get_property("textContent")).strip() for cell in headings]
+        cells = f"tbody tr > :nth-child({texts.index(heading) + 1})"
+        return [cell.text for cell in table.find_elements(By.CSS_SELECTOR, cells)]
+
+    def has_button(self, text: str) -> bool:
+        return bool(self.driver.find_elements(By.XPATH, _button_path(text)))
+
+    def text(self, selector: str = "body") -> str:
+        return self.driver.find_element(By.CSS_SELECTOR, selector).text
+
+    def messages(self) -> list[str]:
+        found = self.driver.find_elements(By.CSS_SELECTOR, ".messagelist li")
+        return [message.text for message in found]
+
+    def shown(self, label: str) -> str:
+        """What a page says beside a label that has no control."""
+        row = self._label(label).find_element(By.XPATH, _ROW)
+        return row.find_element(By.CSS_SELECTOR, ".readonly").text
+
+    def follow_shown(self, label: str) -> None:
+        """The link beside a label."""
+        row = self._label(label).find_element(By.XPATH, _ROW)
+        self._leave(row.find_element(By.CSS_SELECTOR, ".readonly a").click)
+
+    def picture(self, name: str) -> None:
+        """The whole page, also what does not fit the window."""
+        self._taken += 1
+        shot = self.driver.execute_cdp_cmd(
+            "Page.captureScreenshot", {"captureBeyondViewport": True}
+        )
+        file = self.pictures / f"{self._taken:02}-{name}.png"
+        file.write_bytes(base64.b64decode(shot["data"]))
+
+    # --- Inside
+
+    def _leave(self, action: Callable[[], None]) -> None:
+        page = self.driver.find_element(By.TAG_NAME, "html")
+        action()
+        wait = WebDriverWait(self.driver, _SECONDS, _LOOK_EVERY)
+        wait.until(condition.staleness_of(page))
+        self._look("page")
+
+    def _look(self, name: str) -> None:
+        source = self.driver.page_source
+        assert "Traceback" not in source, self.driver.current_url
+        found = [secret for secret in self.secrets if secret in source]
+        assert not found, f"{self.driver.current_url} shows a secret"
+        self.picture(name)
+
+    def _label(self, text: str) -> WebElement:
+        for label in self.driver.find_elements(By.CSS_SELECTOR, _LABELS):
+            if label.text.rstrip(":") == text:
+                return label
+        raise NoSuchElementException(f"no label «{text}» on {self.driver.current_url}")
+
+    def _button(self, text: str) -> WebElement:
+        return self.driver.find_element(By.XPATH, _button_path(text))
+
+    def _first(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+
+def _button_path(text: str) -> str:
+    is_button = f"self::button[normalize-space()='{text}']"
+    return f"//*[self::input[@type='submit' and @value='{text}'] or {is_button}]"
+
+
+def _set(control: WebElement, value: Value) -> None:
+    if isinstance(value, bool):
+        if control.is_selected() != value:
+            control.click()
+    elif control.tag_name == "select":
+        Select(control).select_by_visible_text(value)
+    else:
+        control.clear()
+        control.send_keys(value.replace("\n", Keys.ENTER))
