@@ -203,7 +203,7 @@ def _last(array: str, count: int) -> str:
     if count == 0 or array == EMPTY:
         return EMPTY
     found = array[1:-1].rsplit(_SEPARATOR, count)
-    return f"[{_SEPARATOR.join(found[-count:])}]" if len(found) > count else array
+    return f"[{_SEPARATOR.join(found[-count:])}]"
 
 
 # --- Events: the StreamResponse texts of the task's log -------------------------------

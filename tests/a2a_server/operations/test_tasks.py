@@ -141,6 +141,18 @@ def test_a_foreign_task_reads_as_one_that_never_was(
     assert read_task(rival, foreign)["status"]["state"] == "TASK_STATE_SUBMITTED"
 
 
+@pytest.mark.parametrize(
+    "respell", [str.upper, "{{{}}}".format, "urn:uuid:{}".format, "{} ".format], ids=str
+)
+def test_an_id_has_one_spelling(partner: Client, respell: Callable[[str], str]) -> None:
+    """S64, B024: as it was given out."""
+    task_id = respell(send(partner)["id"])
+
+    error = refusal_of(partner, "GetTask", {"id": task_id})
+
+    assert error.code is ErrorCode.TASK_NOT_FOUND
+
+
 def test_a_withdrawn_skill_does_not_hide_its_tasks(
     partner: Client, profile: Profile
 ) -> None:
