@@ -235,6 +235,16 @@ def test_says_where_params_hold_a_bad_value(params: str, path: str) -> None:
     assert error.request_id == RequestId(json="1")
 
 
+def test_walks_params_that_nobody_has_vouched_for() -> None:
+    """S15."""
+    request = jsonrpc.Request(id=NULL_ID, method="x", params={"a": "\x00"})
+
+    with pytest.raises(ProtocolError) as caught:
+        jsonrpc.params_object(request)
+
+    assert caught.value.code is ErrorCode.INVALID_PARAMS
+
+
 def test_joins_a_result_as_text() -> None:
     reply = jsonrpc.result_bytes(RequestId(json="-0"), '{"a": "ä"}')
 

@@ -141,6 +141,18 @@ def test_hands_out_an_event_that_ends_in_a_carriage_return_at_once() -> None:
     assert data_of(b"data: 1\r\r") == ["1"]
 
 
+def test_a_line_feed_belongs_to_the_carriage_return_before_it_only() -> None:
+    """E8: CR, LF and a second LF, each in a piece of its own."""
+    assert data_of(b"data: 1\r", b"\n", b"\n") == ["1"]
+
+
+def test_drops_a_byte_order_mark_at_the_start_only() -> None:
+    """WHATWG HTML 9.2.6."""
+    mark = "\ufeff".encode()
+
+    assert data_of(mark + b"data: 1\n" + mark + b"data: 2\n\n") == ["1"]
+
+
 def test_reads_bytes_that_are_not_utf_8() -> None:
     assert data_of(b"data: \xff\n\n") == ["\ufffd"]
 

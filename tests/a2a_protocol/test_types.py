@@ -90,7 +90,7 @@ def test_models_are_values() -> None:
 
 def test_refuses_a_member_that_the_proto_does_not_have() -> None:
     with pytest.raises(ValidationError):
-        Task(id="x", kind="task")
+        Task.model_validate({"id": "x", "kind": "task"})
 
 
 @pytest.mark.parametrize(
