@@ -20,7 +20,7 @@ from a2a_protocol.types.wire import Rule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Two cores shared by many: time says nothing here.
+# A slow machine is no reason to fail.
 thorough = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
