@@ -1,0 +1,69 @@
+"""`manage.py drill_records JSON`: skills and clients for a test; prints the tokens.
+
+{"skills": {"<skill id>": {"handler": …, "quota": …, "model_url": …}},
+ "clients": {"<name>": {"skills": […], "task_limit": …}}}
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand
+
+from agent_runs.models.llm import ProviderKind
+from tests import factories
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from a2a_server.models import Client, Profile
+    from agent_runs.models import LLMConfiguration
+
+
+class Command(BaseCommand):
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("records", type=json.loads)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        wanted = options["records"]
+        skills = {
+            skill_id: _make_skill(skill_id, **values)
+            for skill_id, values in wanted["skills"].items()
+        }
+        clients = {
+            name: _make_client(name, skills, **values)
+            for name, values in wanted["clients"].items()
+        }
+        tokens = {
+            name: factories.token_of(client).text for name, client in clients.items()
+        }
+        self.stdout.write(json.dumps(tokens))
+
+
+def _make_skill(
+    skill_id: str, *, handler: str, quota: int = 0, model_url: str = ""
+) -> Profile:
+    return factories.make_profile(
+        skill_id,
+        handler=handler,
+        active_task_quota=quota,
+        configuration=_make_configuration(model_url) if model_url else None,
+    )
+
+
+def _make_configuration(model_url: str) -> LLMConfiguration:
+    provider = factories.make_provider(
+        kind=ProviderKind.OPENAI_COMPATIBLE, base_url=model_url, api_key="drill"
+    )
+    return factories.make_configuration(provider=provider, model_name="drill")
+
+
+def _make_client(
+    name: str, known: dict[str, Profile], *, skills: list[str], task_limit: int = 100
+) -> Client:
+    return factories.make_client(
+        name,
+        profiles=[known[skill_id] for skill_id in skills],
+        task_limit=task_limit,
+    )

@@ -1,0 +1,94 @@
+"""An installation with the drill's handlers, the gate that they wait at, and peers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests import processes
+from tests.drill.gate import gate
+from tests.peer import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.drill.gate import Gate
+    from tests.processes import Installation
+
+SKILLS = ("read_only", "idempotent", "writing", "stepwise", "answering")
+
+
+@dataclass(slots=True, kw_only=True)
+class Stand:
+    """`tokens` by the client's name."""
+
+    site: Installation
+    gate: Gate
+    tokens: dict[str, str] = field(default_factory=dict)
+    _resources: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def make_records(
+        self,
+        skills: dict[str, Any] | None = None,
+        clients: dict[str, Any] | None = None,
+    ) -> None:
+        """Without arguments: a skill for each handler and one client that may use all."""
+        if skills is None:
+            skills = {name: {"handler": f"drill.{name}"} for name in SKILLS}
+        if clients is None:
+            clients = {"client": {}}
+        for values in clients.values():
+            values.setdefault("skills", list(skills))
+        records = json.dumps({"skills": skills, "clients": clients})
+        done = self.site.manage("drill_records", records)
+        self.tokens |= json.loads(done.stdout)
+
+    def peer(self, name: str = "client", *, port: int | None = None) -> Peer:
+        origin = f"http://127.0.0.1:{port or self.site.port}"
+        peer = Peer(f"{origin}/a2a", self.tokens[name])
+        return self._resources.enter_context(peer)
+
+    def run_of(self, task_id: str, *columns: str) -> tuple[Any, ...]:
+        """Columns of the run behind a task."""
+        (row,) = self.site.rows(
+            f"SELECT {', '.join(columns)} FROM agent_runs_agentrun WHERE id = "  # noqa: S608
+            "(SELECT run_id FROM a2a_server_task WHERE id = %s)",
+            task_id,
+        )
+        return row
+
+    def count(self, table: str) -> int:
+        number: int = self.site.rows(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
+        return number
+
+    def expire_leases(self) -> None:
+        """As if a minute had passed without a renewal."""
+        self.site.rows(
+            "UPDATE agent_runs_agentrun SET lease_expires_at = "
+            "now() - interval '1 second' WHERE lease_expires_at IS NOT NULL"
+        )
+
+
+@contextlib.contextmanager
+def stand(
+    directory: Path, *, database: str, redis_url: str = "", **environment: str
+) -> Iterator[Stand]:
+    """Nothing runs in it yet, and there are no records."""
+    with (
+        gate() as opened,
+        contextlib.ExitStack() as resources,
+        processes.installation(
+            directory,
+            database=database,
+            redis_url=redis_url,
+            EXTRA_APPS="tests.drill",
+            DRILL_GATE_PORT=str(opened.port),
+            **environment,
+        ) as site,
+    ):
+        yield Stand(site=site, gate=opened, _resources=resources)
+        # Whoever still waits there would keep its worker from ending.
+        opened.open_for_all()
