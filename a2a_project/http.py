@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-MAX_HEAD_BYTES = 64 * 1024
-MAX_HEADERS = 100
-HEAD_SECONDS = 10.0
-STALLED_SECONDS = 30.0
-
 
 class HeadTooLargeError(Exception):
     """Raised inside the parser, which then refuses the request as malformed."""
@@ -28,6 +23,11 @@ class HeadTooLargeError(Exception):
 
 class BoundedHttpTools(HttpToolsProtocol):
     """`_head_bytes` counts what the parser reported, `_unparsed_bytes` what it holds."""
+
+    max_head_bytes = 64 * 1024
+    max_headers = 100
+    head_seconds = 10.0
+    stalled_seconds = 30.0
 
     _is_in_head = True
     _head_bytes = 0
@@ -57,7 +57,10 @@ class BoundedHttpTools(HttpToolsProtocol):
         if not self._is_in_head:
             return
         self._unparsed_bytes += len(data)
-        if self._unparsed_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+        if (
+            self._unparsed_bytes > self.max_head_bytes
+            and not self.transport.is_closing()
+        ):
             self._refuse_head()
 
     def on_message_begin(self) -> None:
@@ -71,7 +74,7 @@ class BoundedHttpTools(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         # Trailers after a chunked body arrive here too, and are counted with the head.
         self._count(len(name) + len(value))
-        if len(self.headers) >= MAX_HEADERS:
+        if len(self.headers) >= self.max_headers:
             raise HeadTooLargeError
         super().on_header(name, value)
 
@@ -87,7 +90,7 @@ class BoundedHttpTools(HttpToolsProtocol):
 
     def _count(self, size: int) -> None:
         self._head_bytes += size
-        if self._head_bytes > MAX_HEAD_BYTES:
+        if self._head_bytes > self.max_head_bytes:
             raise HeadTooLargeError
 
     def _refuse_head(self) -> None:
@@ -101,7 +104,7 @@ class BoundedHttpTools(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def _start_head_timer(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._end_slow_head)
+        self._head_timer = self.loop.call_later(self.head_seconds, self._end_slow_head)
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:
@@ -122,7 +125,7 @@ class BoundedHttpTools(HttpToolsProtocol):
         super().pause_writing()
         # Closing would wait for the buffer that nobody reads.
         self._stalled_timer = self.loop.call_later(
-            STALLED_SECONDS, self.transport.abort
+            self.stalled_seconds, self.transport.abort
         )
 
     def resume_writing(self) -> None:

@@ -16,6 +16,7 @@ import contextlib
 import logging
 import threading
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -41,13 +42,22 @@ logger = logging.getLogger(__name__)
 SETTLED_STATES = frozenset(
     {*TERMINAL_STATES, TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED}
 )
-POLL_SECONDS = 1.0
-POLL_SECONDS_WITHOUT_REDIS = 0.2
-PING_SECONDS = 5.0
-# A server that hangs closes nothing and says nothing; its silence is the sign.
-SILENCE_SECONDS = 2 * PING_SECONDS
-RECONNECT_SECONDS = 1.0
 _REMEMBERED = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """All in seconds."""
+
+    poll: float = 1.0
+    poll_without_redis: float = 0.2
+    ping: float = 5.0
+    # A server that hangs closes nothing and says nothing; its silence is the sign.
+    silence: float = 10.0
+    reconnect: float = 1.0
+
+
+_PACE = Pace()
 
 
 def channel() -> str:
@@ -70,7 +80,8 @@ def notify(task_id: UUID, state: str) -> None:
 
 
 class Notifier:
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace = _PACE) -> None:
+        self._pace = pace
         self._loop = asyncio.get_running_loop()
         self._bells: dict[UUID, set[asyncio.Event]] = {}
         # Tasks that settled between the commit of a request and its first wait.
@@ -143,9 +154,8 @@ class Notifier:
                 other.cancel()
 
     async def _poll_for_ever(self) -> None:
-        interval = (
-            POLL_SECONDS if redis_access.is_configured() else POLL_SECONDS_WITHOUT_REDIS
-        )
+        with_redis = redis_access.is_configured()
+        interval = self._pace.poll if with_redis else self._pace.poll_without_redis
         while True:
             await self._occupied.wait()
             with contextlib.suppress(TimeoutError):
@@ -180,7 +190,7 @@ class Notifier:
                         "The channel of settled tasks is away; polling",
                         extra={"error": type(error).__name__},
                     )
-            await asyncio.sleep(RECONNECT_SECONDS)
+            await asyncio.sleep(self._pace.reconnect)
 
     async def _listen(self) -> None:
         """Receive until something is wrong; raise what it is."""
@@ -188,7 +198,7 @@ class Notifier:
             conf.redis_url(),
             decode_responses=True,
             socket_connect_timeout=redis_access.CALL_SECONDS,
-            socket_timeout=PING_SECONDS,
+            socket_timeout=self._pace.ping,
             retry=Retry(NoBackoff(), 0),
         )
         async with client, client.pubsub() as pubsub:
@@ -202,7 +212,7 @@ class Notifier:
 
     async def _receive(self, pubsub: PubSub) -> None:
         while True:
-            message = await pubsub.get_message(timeout=SILENCE_SECONDS)
+            message = await pubsub.get_message(timeout=self._pace.silence)
             if message is None:
                 raise TimeoutError
             if message["type"] == "subscribe":
@@ -219,7 +229,7 @@ class Notifier:
     async def _ping_for_ever(self, client: redis.asyncio.Redis) -> None:
         name = f"ping-{uuid.uuid4().hex}"
         while True:
-            await asyncio.sleep(PING_SECONDS)
+            await asyncio.sleep(self._pace.ping)
             # A failed ping is followed by silence, which the receiver notices.
             with contextlib.suppress(RedisError, OSError):
                 await client.publish(channel(), name)

@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import connections
 
 from a2a_server import executor
 from a2a_server.entry import Entry
@@ -39,6 +40,29 @@ def _threads_end() -> Iterator[None]:
 @pytest.fixture
 def without_redis(settings: SettingsWrapper) -> None:
     settings.A2A_REDIS_URL = ""
+
+
+class LostDatabase:
+    """Takes the database away from the threads of the server, and gives it back."""
+
+    def __init__(self) -> None:
+        self._settings = connections.settings["default"]
+        self._name = self._settings["NAME"]
+
+    def lose(self) -> None:
+        executor.close()
+        self._settings["NAME"] = "/nowhere/lost"
+
+    def find(self) -> None:
+        executor.close()
+        self._settings["NAME"] = self._name
+
+
+@pytest.fixture
+def database() -> Iterator[LostDatabase]:
+    database = LostDatabase()
+    yield database
+    database.find()
 
 
 @pytest.fixture

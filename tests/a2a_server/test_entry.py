@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper
 
     from a2a_server.entry import Entry
+    from tests.a2a_server.conftest import LostDatabase
     from tests.asgi_peer import Answer, Header
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -432,6 +433,37 @@ def test_an_unexpected_error_tells_the_peer_an_id_and_nothing_else(
     )
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
+def test_a_database_that_is_away_is_nobodys_failure(
+    entry: Entry, authorization: str, database: LostDatabase, is_known: bool
+) -> None:
+    """S92: the same answer to all, no failure counted, nothing of the driver's text."""
+    database.lose()
+    lost = call(entry, authorization if is_known else NOBODY)
+    database.find()
+    found = call(entry, authorization)
+
+    assert lost.status == 503
+    assert lost.error["code"] == -32603
+    assert lost.reasons == ["STORE_UNAVAILABLE"]
+    assert lost.headers["retry-after"] == "5"
+    assert "nowhere" not in lost.body.decode()
+    assert found.status == 200
+    assert not AuthFailure.objects.exists()
+
+
+def test_a_card_without_a_database_is_a_json_answer_too(
+    entry: Entry, database: LostDatabase
+) -> None:
+    database.lose()
+
+    answer = ask_once(entry, make_scope(CARD, method="GET"))
+
+    assert answer.status == 503
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.reasons == ["STORE_UNAVAILABLE"]
+
+
 def test_several_requests_of_one_event_loop_share_its_threads(
     entry: Entry, authorization: str
 ) -> None:
@@ -439,7 +471,9 @@ def test_several_requests_of_one_event_loop_share_its_threads(
     scope = make_scope(headers=rpc_headers(authorization))
 
     async def ask_often() -> list[Answer]:
-        return await asyncio.gather(*(ask(entry, dict(scope), [LIST]) for _ in range(20)))
+        return await asyncio.gather(
+            *(ask(entry, dict(scope), [LIST]) for _ in range(20))
+        )
 
     answers = asyncio.run(ask_often())
 

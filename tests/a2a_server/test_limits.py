@@ -33,11 +33,22 @@ def place(request: pytest.FixtureRequest, settings: SettingsWrapper, db: None) -
 def is_refused(slots: WaitingSlots, client_id: int, task_limit: int = 100) -> bool:
     try:
         slots.acquire(client_id, task_limit)
-    except ProtocolError as error:
-        assert error.reason == "WAITING_CAPACITY_EXHAUSTED"
-        assert (error.http_status, error.retry_after) == (503, 5)
+    except ProtocolError:
         return True
     return False
+
+
+def test_says_when_to_try_again(settings: SettingsWrapper, place: Place) -> None:
+    """S14, S46."""
+    settings.A2A_SERVER_MAX_WAITING_REQUESTS = 1
+    slots = WaitingSlots()
+    slots.acquire(1, 10)
+
+    with pytest.raises(ProtocolError) as caught:
+        slots.acquire(2, 10)
+
+    assert caught.value.reason == "WAITING_CAPACITY_EXHAUSTED"
+    assert (caught.value.http_status, caught.value.retry_after) == (503, 5)
 
 
 def test_gives_a_slot_where_slots_live(place: Place) -> None:

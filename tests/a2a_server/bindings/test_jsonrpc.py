@@ -207,7 +207,9 @@ def test_the_envelope_comes_before_the_version(
 # --- Method, capability, parameters ---------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["getTask", "message/send", "", "GetTask ", "x" * 999])
+@pytest.mark.parametrize(
+    "method", ["getTask", "message/send", "", "GetTask ", "x" * 999]
+)
 def test_an_unknown_method_is_not_found(
     entry: Entry, authorization: str, method: str
 ) -> None:
@@ -252,9 +254,7 @@ def test_parameters_that_are_no_object_are_invalid(
     [rpc_body("ListTasks"), b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}'],
     ids=["null", "absent"],
 )
-def test_no_parameters_are_none(
-    entry: Entry, authorization: str, body: bytes
-) -> None:
+def test_no_parameters_are_none(entry: Entry, authorization: str, body: bytes) -> None:
     """S12, B005."""
     assert "result" in call(entry, authorization, body).json
 

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from a2a_project.http import BoundedHttpTools
+from tests.web_server import ENOUGH, WebServer, serving
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+QUICK = 0.3
+
+
+class Quick(BoundedHttpTools):
+    """The same bounds, at a test's pace."""
+
+    head_seconds = QUICK
+    stalled_seconds = QUICK
+
+
+class Application:
+    """Answers as many bytes as the path says; counts what it was asked and cut off."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.cut = threading.Event()
+        self.release = threading.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        self.asked += 1
+        await receive()
+        if scope["path"] == "/slow":
+            await asyncio.to_thread(self.release.wait, ENOUGH)
+        size = int(scope["query_string"] or 2)
+        length = [(b"content-length", str(size).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": length})
+        await send({"type": "http.response.body", "body": b"x" * size})
+        if size > 2:
+            await receive()
+            self.cut.set()
+
+
+@pytest.fixture
+def application() -> Iterator[Application]:
+    application = Application()
+    yield application
+    application.release.set()
+
+
+def exchange(server: WebServer, *pieces: bytes) -> bytes:
+    """Everything that comes back until the server closes, or has answered."""
+    with server.connect() as peer:
+        for piece in pieces:
+            with contextlib.suppress(ConnectionError):
+                peer.sendall(piece)
+        return read(peer)
+
+
+def read(peer: socket.socket) -> bytes:
+    answer = b""
+    with contextlib.suppress(ConnectionError):
+        while data := peer.recv(65536):
+            answer += data
+            if answer.endswith(b"\r\n\r\nxx"):
+                break
+    return answer
+
+
+GET = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n"
+
+
+def test_answers_an_ordinary_request(application: Application) -> None:
+    with serving(application) as server:
+        assert exchange(server, GET).startswith(b"HTTP/1.1 200")
+
+
+def test_answers_several_requests_on_one_connection(application: Application) -> None:
+    """The bounds are those of one request, and begin anew with the next."""
+    padding = b"x-padding: " + b"p" * 40_000 + b"\r\n"
+    request = b"GET / HTTP/1.1\r\nhost: h\r\n" + padding + b"\r\n"
+
+    with serving(application, Quick) as server, server.connect() as peer:
+        for _ in range(3):
+            peer.sendall(request)
+            assert read(peer).startswith(b"HTTP/1.1 200")
+
+        assert application.asked == 3
+
+
+def test_takes_a_large_body_in_one_piece_with_its_head(
+    application: Application,
+) -> None:
+    """Only the head is bounded here."""
+    head = b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 200000\r\n\r\n"
+
+    with serving(application) as server:
+        assert exchange(server, head + b"b" * 200_000).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"GET / HTTP/1.1\r\nx: " + b"y" * 70_000 + b"\r\n\r\n"],
+        [b"GET / HTTP/1.1\r\nx: ", *[b"y" * 10_000] * 8],
+        [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 200, b"\r\n"],
+        [b"GET /" + b"y" * 70_000 + b" HTTP/1.1\r\n\r\n"],
+        [b"GET / HTTP/1.1\r\n", b"y" * 70_000],
+    ],
+    ids=["one header", "endless header", "many headers", "address", "endless name"],
+)
+def test_refuses_a_head_over_the_bounds(
+    application: Application, pieces: list[bytes]
+) -> None:
+    """Without them one connection made a process hold 127 MiB."""
+    with serving(application) as server:
+        answer = exchange(server, *pieces)
+
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
+        assert application.asked == 0
+
+
+def test_refuses_endless_trailers(application: Application) -> None:
+    """What follows a chunked body is parsed as headers too."""
+    head = b"POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"
+
+    with serving(application) as server:
+        started = time.monotonic()
+        exchange(server, head, *[b"a: b\r\n"] * 200, b"\r\n")
+
+        assert time.monotonic() - started < ENOUGH
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"", b"GET / HTTP/1.1\r\nhost: h\r\n", b"\r\n"],
+    ids=["silence", "half a head", "a blank line"],
+)
+def test_closes_on_a_peer_that_sends_no_whole_head(
+    application: Application, piece: bytes
+) -> None:
+    with serving(application, Quick) as server:
+        started = time.monotonic()
+
+        assert exchange(server, piece) == b""
+
+        assert QUICK * 0.8 <= time.monotonic() - started < ENOUGH
+
+
+def test_closes_on_a_peer_that_drips_its_head(application: Application) -> None:
+    """The deadline is for the whole head and not for each line."""
+    with serving(application, Quick) as server, server.connect() as peer:
+        started = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            peer.sendall(b"GET / HTTP/1.1\r\n")
+            while time.monotonic() - started < ENOUGH:
+                peer.sendall(b"a: b\r\n")
+                time.sleep(QUICK / 10)
+
+        assert time.monotonic() - started < ENOUGH
+        assert application.asked == 0
+
+
+def test_closes_on_blank_lines_between_two_requests(application: Application) -> None:
+    """They make no request, but keep the server's own timer from closing."""
+    with serving(application, Quick) as server, server.connect() as peer:
+        peer.sendall(GET)
+        read(peer)
+        started = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - started < ENOUGH:
+                peer.sendall(b"\r\n")
+                time.sleep(QUICK / 10)
+
+        assert time.monotonic() - started < ENOUGH
+
+
+def test_a_long_answer_outlives_the_deadline_of_the_next_head(
+    application: Application,
+) -> None:
+    """A peer may send half of its next request while it waits for this answer."""
+    with serving(application, Quick) as server, server.connect() as peer:
+        peer.sendall(b"GET /slow HTTP/1.1\r\nhost: h\r\n\r\nGET /")
+        time.sleep(QUICK * 3)
+        application.release.set()
+
+        assert read(peer).startswith(b"HTTP/1.1 200")
+
+
+def test_aborts_the_connection_of_a_peer_that_stops_reading(
+    application: Application,
+) -> None:
+    """Otherwise its buffer and its view would stay for ever."""
+    with serving(application, Quick) as server, server.connect() as peer:
+        peer.sendall(b"GET /?50000000 HTTP/1.1\r\nhost: h\r\n\r\n")
+
+        assert application.cut.wait(ENOUGH)
+
+
+def test_a_slow_reader_that_reads_on_gets_everything(application: Application) -> None:
+    size = 5_000_000
+    with serving(application, Quick) as server, server.connect() as peer:
+        peer.sendall(b"GET /?%d HTTP/1.1\r\nhost: h\r\n\r\n" % size)
+        received = 0
+        while received < size:
+            received += len(peer.recv(262_144))
+            time.sleep(0.005)
+
+        assert received >= size
+
+
+def test_the_shipped_bounds() -> None:
+    """SECURITY.md names them."""
+    assert BoundedHttpTools.max_head_bytes == 65_536
+    assert BoundedHttpTools.max_headers == 100
+    assert BoundedHttpTools.head_seconds == 10
+    assert BoundedHttpTools.stalled_seconds == 30
