@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from a2a_protocol.json_text import JSONValue
+    from agent_runs.handlers import DomainHandler
     from agent_runs.models import LLMConfiguration
 
 _FIELD = "metadata"
@@ -108,6 +109,14 @@ def configuration_of(profile: Profile) -> LLMConfiguration | None:
     """The configuration that its runs use: none where the handler uses no model."""
     handler = handlers.find(profile.handler)
     return profile.configuration if handler and handler.uses_model else None
+
+
+def handler_of(profile: Profile) -> DomainHandler:
+    """The handler that its runs use, or PROFILE_UNAVAILABLE."""
+    handler = handlers.find(profile.handler)
+    if handler is None:
+        raise refuse(Reason.PROFILE_UNAVAILABLE)
+    return handler
 
 
 def _is_list_of_texts(value: object) -> bool:

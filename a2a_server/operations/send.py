@@ -20,7 +20,7 @@ from a2a_server.errors import Reason, refuse
 from a2a_server.limits import waiting_slots
 from a2a_server.models.task import ACTIVE_STATES, TERMINAL_STATES
 from a2a_server.operations.calls import Reply, Wait
-from agent_runs import clock, handlers, workers
+from agent_runs import clock, workers
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -106,16 +106,16 @@ def _choose(call: Call, request: types.SendMessageRequest) -> NewTask:
     named = skills.named_skill(request.metadata)
     profile = skills.choose(call.caller, named)
     call.facts.skill_id = profile.skill_id
-    handler = handlers.find(profile.handler)
-    if handler is None:
-        raise refuse(Reason.PROFILE_UNAVAILABLE)
+    run_input = inputs.run_input(
+        request, skill_id=profile.skill_id, handler=skills.handler_of(profile)
+    )
     # A blank context id is none at all; a client's own is never replaced (S49).
     own_context = request.message.context_id
     return NewTask(
         caller=call.caller,
         profile=profile,
         request=request,
-        run_input=inputs.run_input(request, skill_id=profile.skill_id, handler=handler),
+        run_input=run_input,
         context_id=own_context if own_context.strip() else str(uuid.uuid4()),
     )
 

@@ -3,20 +3,31 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections
 
 from a2a_protocol.errors import ProtocolError
-from a2a_server.models import Client, Profile, Task, TaskCounter, TaskEvent, TaskMessage
+from a2a_server.models import (
+    Client,
+    Profile,
+    Task,
+    TaskCounter,
+    TaskEvent,
+    TaskMessage,
+    WaitingSlot,
+)
 from a2a_server.models.task import TERMINAL_STATES
+from a2a_server.operations.table import OPERATIONS
 from agent_runs import lifecycle
 from agent_runs.models import AgentRun
 from tests import factories
 from tests.a2a_server.calling import (
     claim,
     complete,
+    make_call,
     make_message,
     make_params,
     result_of,
@@ -79,6 +90,18 @@ def test_of_identical_messages_one_is_stored_and_answers_all(
     for model in (AgentRun, TaskMessage, TaskEvent):
         assert model.objects.count() == 1
     assert_counters_are_right()
+
+
+def test_another_conflict_is_no_repeat(partner: Client) -> None:
+    """S47: the technical user went while the message came; nothing is stored."""
+    call = make_call(partner, "SendMessage", make_params(immediate=False))
+    caller = replace(call.caller, technical_user_id=10**9)
+
+    with pytest.raises(IntegrityError):
+        OPERATIONS["SendMessage"](replace(call, caller=caller))
+
+    for model in (Task, TaskMessage, AgentRun, WaitingSlot):
+        assert not model.objects.exists()
 
 
 def test_a_client_never_has_more_than_its_limit(partner: Client) -> None:

@@ -206,6 +206,25 @@ def test_refuses_a_skill_whose_handler_is_gone(
     assert refusal(partner).reason == "PROFILE_UNAVAILABLE"
 
 
+def test_of_several_broken_skills_none_is_named(partner: Client) -> None:
+    """S31: there is nothing to choose from."""
+    Profile.objects.update(handler="gone")
+    partner.grants.create(profile=factories.make_profile("second", handler="gone"))
+
+    assert refusal(partner).reason == "PROFILE_UNAVAILABLE"
+
+
+def test_a_handler_may_go_between_choosing_and_using(profile: Profile) -> None:
+    """S31."""
+    assert skills.handler_of(profile).name == profile.handler
+    handlers.unregister(profile.handler)
+
+    with pytest.raises(ProtocolError) as caught:
+        skills.handler_of(profile)
+
+    assert caught.value.reason == "PROFILE_UNAVAILABLE"
+
+
 def test_only_members_of_the_allowed_groups_may_call() -> None:
     """S31: the technical user's groups count."""
     profile = factories.make_profile()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import OperationalError, connection
 
 from a2a_server import cards
 from tests import factories
@@ -120,3 +121,16 @@ def test_bad_options_end_with_two(db: None) -> None:
         a2a_card("--nonsense")
 
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("options", [[], ["--check"]], ids=str)
+def test_a_store_that_is_away_is_a_sentence(options: list[str]) -> None:
+    """W8: nothing of the driver's text."""
+
+    def away(*args: object) -> None:
+        raise OperationalError("server at 10.0.0.1")
+
+    with connection.execute_wrapper(away):
+        output, sentence, code = a2a_card(*options)
+
+    assert (output, sentence, code) == ("", "The database cannot be used.", 1)
