@@ -117,9 +117,10 @@ def test_refuses_whoever_may_not_call_as_it_refuses_the_unknown() -> None:
         factories.make_client(technical_user=superuser),
     ]
 
-    bodies = {
-        refusal_of(factories.token_of(client).header) for client in unusable
-    } | {refusal_of(factories.Token(999_999).header), refusal_of()}
+    bodies = {refusal_of(factories.token_of(client).header) for client in unusable} | {
+        refusal_of(factories.Token(999_999).header),
+        refusal_of(),
+    }
 
     assert len(bodies) == 1
 
