@@ -31,7 +31,8 @@ define environment
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test check lint format environment help faults browser interop
+.PHONY: help run test check format environment faults browser interop \
+    lint lint-format lint-code lint-types lint-imports lint-migrations lint-settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,23 +41,33 @@ run:
 	$(call environment,run)
 	@exec $(BIN)/python -m a2a_project.run --port "$(PORT)" --data-dir "$(DATA_DIR)"
 
-test:
-	$(call environment,dev)
+test: environment
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
-lint:
-	$(call environment,dev)
+# `make --keep-going lint` tells everything at once.
+lint: lint-format lint-code lint-types lint-imports lint-migrations lint-settings
+
+lint-format: environment
 	$(BIN)/ruff format --check
+
+lint-code: environment
 	$(BIN)/ruff check
+
+lint-types: environment
 	$(BIN)/mypy
+
+lint-imports: environment
 	$(BIN)/lint-imports --no-cache
+
+lint-migrations: environment
 	DEBUG=on $(BIN)/python manage.py makemigrations --check --dry-run
+
+lint-settings: environment
 	DEBUG=on $(BIN)/python manage.py check --fail-level ERROR
 
 check: lint test
 
-format:
-	$(call environment,dev)
+format: environment
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
@@ -65,8 +76,7 @@ environment:
 
 # What follows needs PostgreSQL and Redis: TEST_DATABASE_URL and TEST_REDIS_URL name them.
 
-faults:
-	$(call environment,dev)
+faults: environment
 	$(BIN)/python -m pytest -m faults tests/faults $(PYTEST_OPTIONS)
 
 # Also needs Chromium and its driver: apt install chromium chromium-driver
@@ -78,13 +88,11 @@ browser:
 # the other's dependencies. A2A_SDK_PYTHON tells the tests where.
 SDK_VENV ?= .venv-sdk
 
-interop: $(SDK_VENV)/installed
-	$(call environment,dev)
+interop: environment $(SDK_VENV)/installed
 	A2A_SDK_PYTHON="$(abspath $(SDK_VENV))/bin/python" \
 	    $(BIN)/python -m pytest -m interop tests/interop $(PYTEST_OPTIONS)
 
-$(SDK_VENV)/installed: Makefile
-	$(call environment,dev)
+$(SDK_VENV)/installed: Makefile | environment
 	$(BIN)/python -m venv --clear $(SDK_VENV)
 	$(SDK_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
 	    "a2a-sdk==1.3.0" httpx
