@@ -35,11 +35,8 @@ class ProfileForm(RecordForm[Profile]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # A page that may only be viewed has no such fields.
-        if "handler" in self.fields:
-            self.fields["handler"].choices = _handler_choices(self.instance.handler)  # type: ignore[attr-defined]
-        if "tools" in self.fields:
-            self.fields["tools"].help_text = _tools_help()
+        self.fields["handler"].choices = _handler_choices(self.instance.handler)  # type: ignore[attr-defined]
+        self.fields["tools"].help_text = _tools_help()
 
 
 def _handler_choices(stored: str) -> list[tuple[str, str]]:

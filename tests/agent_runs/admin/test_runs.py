@@ -228,7 +228,12 @@ def test_shows_the_result(browser: Browser) -> None:
     result = contents.Result(
         outputs=(
             contents.text_output("<i>Answer</i>"),
-            contents.Output(parts=(contents.DataPart(data={"n": 1}),)),
+            contents.Output(
+                parts=(
+                    contents.DataPart(data={"n": 1}),
+                    contents.FilePart(media_type="application/pdf", filename="a.pdf"),
+                )
+            ),
         ),
         note="A note.",
     )
@@ -238,6 +243,7 @@ def test_shows_the_result(browser: Browser) -> None:
 
     assert "&lt;i&gt;Answer&lt;/i&gt;" in text
     assert "&quot;n&quot;: 1" in text
+    assert "[a.pdf, application/pdf]" in text
     assert "A note." in text
 
 
