@@ -49,6 +49,7 @@ SECRETS = {
     "Google": ("AIzaSyA0123456789abcdefghijklmnopqrstuv", MASK),
     "JWT": (f"({JWT})", f"({MASK})"),
     "private key": (f"a {PRIVATE_KEY} b", f"a {MASK} b"),
+    "two private keys": (f"{PRIVATE_KEY} b {PRIVATE_KEY}", f"{MASK} b {MASK}"),
     "private key that was cut": ("a -----BEGIN PRIVATE KEY-----\nMII", f"a {MASK}"),
     "URL": ("https://me:pw@host.example/x", f"https://{MASK}@host.example/x"),
     "URL with @ in it": ("redis://:p@ss@host/0", f"redis://{MASK}@host/0"),

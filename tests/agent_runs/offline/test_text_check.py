@@ -12,6 +12,7 @@ from agent_runs.offline import text_check
     [
         ("We saw the the cat.", "Line 1, column 12: The word «the» stands twice"),
         ("We saw\nSaw the cat.", "Line 2, column 1: The word «Saw» stands twice"),
+        ("The the cat sat.", "Line 1, column 5: The word «the» stands twice"),
         ("We saw  the cat.", "Line 1, column 7: There are 2 spaces in a row."),
         ("We saw , the cat.", "Line 1, column 7: There is a space before «,»."),
         ("We came,saw the cat.", "Line 1, column 8: A space is missing after «,»."),
