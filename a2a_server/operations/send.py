@@ -88,9 +88,9 @@ def _is_immediate(request: types.SendMessageRequest) -> bool:
 def _refuse_follow_up(call: Call, request: types.SendMessageRequest) -> ProtocolError:
     """Why a message to a task is refused (S70); no run of this release waits for one."""
     message = request.message
-    call.facts.task_id = message.task_id
     tasks = own_tasks.with_skill(own_tasks.tasks_of(call.caller.client_id))
     task = own_tasks.find(tasks, message.task_id)
+    call.facts.task_id = message.task_id
     call.facts.skill_id = skill_id = task.profile.skill_id
     if message.context_id.strip() and message.context_id != task.context_id:
         return invalid_params("message.contextId", "The task has another context.")

@@ -30,8 +30,8 @@ _USUAL_PAGE_SIZE: Final = 50
 
 def get_task(call: Call) -> Reply:
     request = proto_json.read(types.GetTaskRequest, call.params)
-    call.facts.task_id = request.id
     task = own_tasks.find(own_tasks.tasks_of(call.caller.client_id), request.id)
+    call.facts.task_id = request.id
     text = own_tasks.text_of(task, history_length=request.history_length)
     return Reply(result_json=text)
 
@@ -39,9 +39,9 @@ def get_task(call: Call) -> Reply:
 def cancel_task(call: Call) -> Reply:
     """Whoever's guarded UPDATE wins decides a race with the task's own end (S66)."""
     request = proto_json.read(types.CancelTaskRequest, call.params)
-    call.facts.task_id = request.id
     tasks = own_tasks.tasks_of(call.caller.client_id)
     task = own_tasks.find(tasks, request.id)
+    call.facts.task_id = request.id
     if task.state in TERMINAL_STATES or not lifecycle.cancel(task.run_id):
         raise refuse(Reason.TASK_NOT_CANCELABLE)
     canceled = own_tasks.find(tasks, request.id)

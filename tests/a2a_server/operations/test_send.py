@@ -22,7 +22,7 @@ from a2a_server.models import (
     WaitingSlot,
 )
 from a2a_server.models.task import ACTIVE_STATES
-from a2a_server.operations.calls import Reply, Wait
+from a2a_server.operations.calls import CallFacts, Reply, Wait
 from a2a_server.operations.table import OPERATIONS
 from agent_runs import clock, handlers, lifecycle
 from agent_runs.contents import DataPart, Result, TextPart, load_input, text_output
@@ -185,6 +185,20 @@ def test_says_what_the_log_line_should_hold(partner: Client) -> None:
 
     assert call.facts.skill_id == "silent"
     assert call.facts.task_id == str(Task.objects.get().pk)
+
+
+@pytest.mark.parametrize("method", ["GetTask", "CancelTask", "SendMessage"])
+def test_a_peers_own_text_is_not_for_the_log(partner: Client, method: str) -> None:
+    """S91: only the id of a task that is the client's."""
+    params: dict[str, Any] = {"id": "secret"}
+    if method == "SendMessage":
+        params = make_params(make_message(taskId="secret"))
+    call = make_call(partner, method, params)
+
+    with pytest.raises(ProtocolError):
+        OPERATIONS[method](call)
+
+    assert call.facts == CallFacts()
 
 
 @pytest.mark.parametrize(
@@ -554,6 +568,20 @@ def test_every_other_state_ends_the_wait(partner: Client, state: TaskState) -> N
     Task.objects.filter(pk=wait.task_id).update(state=state)
 
     assert finish(wait)["task"]["id"] == str(wait.task_id)
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [None, {}, {"returnImmediately": False}, {"returnImmediately": None}],
+    ids=short,
+)
+def test_waits_unless_it_is_asked_not_to(
+    partner: Client, configuration: dict[str, Any] | None
+) -> None:
+    """S44: the proto's default, where the prose returns at once."""
+    params = {"message": make_message(), "configuration": configuration}
+
+    assert wait_for(partner, params)
 
 
 def test_a_wait_reads_with_one_query(
