@@ -166,7 +166,9 @@ A2A_REDIS_URL = env.text("A2A_REDIS_URL")
 
 def _redis_prefix() -> str:
     """Two installations that share a Redis differ by their database's name."""
-    name = Path(str(DATABASES["default"]["NAME"])).stem
+    name = str(DATABASES["default"]["NAME"])
+    if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        name = Path(name).stem
     return env.text("A2A_REDIS_PREFIX", re.sub(r"[^A-Za-z0-9_-]", "_", name))
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 
 from a2a_server import auth, demo
 from a2a_server.models import Client, Profile
@@ -124,29 +123,3 @@ def test_can_be_seeded_before_there_is_an_address(settings: Settings) -> None:
     settings.A2A_SERVER_BASE_URLS = []
 
     assert demo.seed().card_url == ""
-
-
-def test_the_command_prints_what_it_keeps(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("seed_demo", "--json")
-
-    assert json.loads(capsys.readouterr().out) == json.loads(demo.file().read_text())
-
-
-def test_the_command_tells_people_where_to_go(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    call_command("seed_demo")
-
-    printed = capsys.readouterr().out
-    assert "https://gateway.example/admin/" in printed
-    assert demo.seed().token in printed
-
-
-def test_the_command_says_that_it_cannot_write(
-    settings: Settings, tmp_path: Path
-) -> None:
-    (tmp_path / "file").touch()
-    settings.DATA_DIR = tmp_path / "file"
-
-    with pytest.raises(Exception, match="cannot be written"):
-        call_command("seed_demo")

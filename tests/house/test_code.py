@@ -86,3 +86,23 @@ def test_nobody_asks_the_host_for_the_time() -> None:
 
     asked = {_name(path) for path in MODULES if asking.search(path.read_text())}
     assert asked - allowed == set()
+
+
+def test_every_module_has_its_test_file() -> None:
+    tests = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+    # Records, wire types and declarations, which are tested with what uses them.
+    folders = {"models", "types", "admin"}
+    names = {"__init__", "api", "apps", "asgi_types", "calls", "command", "request_id"}
+    names |= {"signals", "urls"}
+    # Tested with the operations that they are parts of.
+    names |= {"messages", "own_tasks", "pagination"}
+
+    missing = [
+        _name(path)
+        for path in MODULES
+        if f"test_{path.stem}" not in tests
+        and path.stem not in names
+        and folders.isdisjoint(path.parts)
+    ]
+
+    assert missing == []
