@@ -48,7 +48,7 @@ class Browser:
 
     def visit(self, path: str) -> None:
         self.driver.get(self.origin + path)
-        self._look("visit")
+        self._look()
 
     def follow(self, text: str, *, inside: str = "body") -> None:
         """Click the link with exactly this text."""
@@ -58,6 +58,7 @@ class Browser:
 
     def press(self, text: str) -> None:
         """Click the button that reads so."""
+        self.picture("pressed")
         self._leave(self._button(text).click)
 
     def sign_in(self, name: str, password: str) -> None:
@@ -69,20 +70,13 @@ class Browser:
         self.visit("/admin/")
         self.follow(title, inside="#content-main")
 
-    def add(
-        self,
-        title: str,
-        values: Mapping[str, Value],
-        rows: Mapping[str, str] | None = None,
-    ) -> None:
-        """From the index to the form of a new record, filled in and saved.
-
-        `rows` are choices in the tables below the form, whose controls have no label.
-        """
+    def start_adding(self, title: str) -> None:
+        """From the index to the empty form of a new record."""
         self.open_list(title)
         self._leave(self._first(".object-tools .addlink").click)
-        for name, text in (rows or {}).items():
-            Select(self.driver.find_element(By.NAME, name)).select_by_visible_text(text)
+
+    def add(self, title: str, values: Mapping[str, Value]) -> None:
+        self.start_adding(title)
         self.fill(values)
         self.press("Save")
 
@@ -95,8 +89,10 @@ class Browser:
     def fill(self, values: Mapping[str, Value]) -> None:
         for label, value in values.items():
             _set(self.control(label), value)
-        if values:
-            self.picture("filled")
+
+    def choose(self, name: str, text: str) -> None:
+        """In a table below the form; its controls have a name and no label."""
+        _set(self.driver.find_element(By.NAME, name), text)
 
     def control(self, label: str) -> WebElement:
         """The control that the label belongs to; radio buttons have one each."""
@@ -182,14 +178,14 @@ class Browser:
         action()
         wait = WebDriverWait(self.driver, _SECONDS, _LOOK_EVERY)
         wait.until(condition.staleness_of(page))
-        self._look("page")
+        self._look()
 
-    def _look(self, name: str) -> None:
+    def _look(self) -> None:
         source = self.driver.page_source
         assert "Traceback" not in source, self.driver.current_url
         found = [secret for secret in self.secrets if secret in source]
         assert not found, f"{self.driver.current_url} shows a secret"
-        self.picture(name)
+        self.picture("page")
 
     def _label(self, text: str) -> WebElement:
         for label in self.driver.find_elements(By.CSS_SELECTOR, _LABELS):

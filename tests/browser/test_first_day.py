@@ -1,4 +1,8 @@
-"""From an empty installation to a client's answer, as an administrator goes it (O2)."""
+"""From an empty installation to a client's answer, as an administrator goes it (O2).
+
+`token` stands for everything that was entered before: see `publishing`. The whole is done
+twice, the second time in a browser that runs no JavaScript.
+"""
 
 from __future__ import annotations
 
@@ -6,81 +10,35 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import gateways
+from tests.browser import gateways, publishing
 
 if TYPE_CHECKING:
     from tests.browser.gateways import Gateway
     from tests.browser.pages import Browser
 
-pytestmark = pytest.mark.browser
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.parametrize(
+        "has_javascript",
+        [True, False],
+        ids=["javascript", "no-javascript"],
+        indirect=True,
+        scope="module",
+    ),
+]
 
 TEXT = "The meeting began late. It decided to move the release to May."
 
 
-def add_model(browser: Browser) -> None:
-    browser.add("Providers", {"Name": "In house", "Kind": OFFLINE})
-    browser.add(
-        "LLM configurations",
-        {
-            "Name": "Short summaries",
-            "Identifier": "short",
-            "Provider": "In house",
-            "Model name": "summary",
-        },
-    )
-
-
-def add_skill(browser: Browser) -> None:
-    browser.add(
-        "A2A publication profiles",
-        {
-            "Skill id": "minutes",
-            "Name": "Minutes",
-            "Public": True,
-            "Description": "Shortens the minutes of a meeting.",
-            "Tags": "text\nmeetings",
-            "Examples": "Shorten: The meeting began late.",
-            "Domain handler": HANDLER,
-            "LLM configuration": "Short summaries",
-        },
-    )
-
-
-def add_client(browser: Browser) -> None:
-    browser.add("Users", {"Username": "planner-agent", "Disabled": True})
-    browser.add(
-        "A2A clients",
-        {"Name": "planner", "Technical user": "planner-agent", "Enabled": True},
-        rows={"grants-0-profile": "Minutes (minutes)"},
-    )
-
-
-OFFLINE = "Offline (deterministic, for demonstrations)"
-HANDLER = "Text to text, by a language model (uses a model)"
-
-
-def publish(browser: Browser, gateway: Gateway) -> str:
-    """Everything a client needs; its token, which no later page may show."""
-    add_model(browser)
-    add_skill(browser)
-    add_client(browser)
-    issued = gateway.site.manage("a2a_client_token", "planner").stdout.strip()
-    browser.secrets.add(issued)
-    return issued
-
-
-def test_publishes_a_skill_and_follows_a_message_through_it(
-    browser: Browser, gateway: Gateway
+def test_follows_a_message_from_its_task_to_its_run_and_back(
+    browser: Browser, gateway: Gateway, token: str
 ) -> None:
-    """O2, P1–P4, S20: nothing but the admin, one command and the client's message."""
-    token = publish(browser, gateway)
-
-    task = gateways.send(gateway.site, token, "minutes", TEXT)
+    """O2, P1–P4: the client's text, the result, and what happened in between."""
+    task = gateways.send(gateway.site, token, publishing.SKILL, TEXT)
 
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
     browser.open_list("Tasks")
-    assert browser.column("State") == ["Completed"]
-    assert browser.column("Client") == ["planner"]
+    assert publishing.CLIENT in browser.column("Client")
     browser.visit(f"/admin/a2a_server/task/{task['id']}/change/")
     assert TEXT in browser.shown("History")
     assert TEXT in browser.shown("Artifacts")
@@ -91,18 +49,53 @@ def test_publishes_a_skill_and_follows_a_message_through_it(
     assert browser.shown("Id") == task["id"]
 
 
-def test_tells_when_a_client_used_its_token_and_never_the_token(
-    browser: Browser, gateway: Gateway
+def test_tells_when_a_token_was_used_and_never_the_token(
+    browser: Browser, gateway: Gateway, token: str
 ) -> None:
-    """S20: the page knows the prefix; every page that was seen was searched."""
-    token = publish(browser, gateway)
-    gateways.send(gateway.site, token, "minutes", TEXT)
+    """S20: the page knows the prefix. Every page that a browser opens is searched."""
+    gateways.send(gateway.site, token, publishing.SKILL, TEXT)
 
-    browser.open_record("A2A clients", "planner")
+    browser.open_record("A2A clients", publishing.CLIENT)
 
-    prefix, secret = token.removeprefix("a2a_").split("_", 1)
-    browser.secrets |= {secret}
-    assert browser.shown("Token") == f"a2a_{prefix}_…"
+    prefix = "_".join(token.split("_")[:2])
+    assert browser.shown("Token") == f"{prefix}_…"
     assert browser.shown("Last used from") == "127.0.0.1"
     browser.follow("History", inside=".object-tools")
     browser.open_list("A2A clients")
+
+
+def test_cancels_a_queued_run_as_an_action_and_its_task_ends(
+    browser: Browser, gateway: Gateway, token: str
+) -> None:
+    """R14: the client sees at once what the administrator did."""
+    with gateway.halted_worker():
+        task_id = queue_task(gateway, token)
+        browser.open_list("Runs")
+        browser.choose_row("Queued")
+
+        browser.act("Cancel selected runs")
+
+        assert browser.messages() == ["1 was canceled."]
+        assert gateways.state_of(gateway.site, token, task_id) == "TASK_STATE_CANCELED"
+
+
+def test_cancels_a_task_on_its_own_page_once(
+    browser: Browser, gateway: Gateway, token: str
+) -> None:
+    """R14: the button goes with the last moment at which it does something."""
+    with gateway.halted_worker():
+        task_id = queue_task(gateway, token)
+        browser.visit(f"/admin/a2a_server/task/{task_id}/change/")
+
+        browser.press("Cancel this task")
+
+    assert browser.messages() == ["1 was canceled."]
+    assert browser.shown("State") == "Canceled"
+    assert not browser.has_button("Cancel this task")
+
+
+def queue_task(gateway: Gateway, token: str) -> str:
+    """While the worker is halted: the id of a task that nobody works on."""
+    task = gateways.send(gateway.site, token, publishing.SKILL, TEXT, waits=False)
+    assert task["status"]["state"] == "TASK_STATE_SUBMITTED"
+    return str(task["id"])

@@ -60,11 +60,11 @@ def test_refuses_a_superuser_as_technical_user_and_keeps_the_chosen_skill(
     demo_browser: Browser,
 ) -> None:
     """P4: no client acts with every permission there is."""
-    demo_browser.add(
-        "A2A clients",
-        {"Name": "mighty", "Technical user": "admin", "Enabled": True},
-        rows={"grants-0-profile": "Summary (summary)"},
-    )
+    demo_browser.start_adding("A2A clients")
+    demo_browser.choose("grants-0-profile", "Summary (summary)")
+
+    demo_browser.fill({"Name": "mighty", "Technical user": "admin", "Enabled": True})
+    demo_browser.press("Save")
 
     assert "superuser" in demo_browser.refusal("Technical user")
     assert demo_browser.value("Name") == "mighty"
