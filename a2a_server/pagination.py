@@ -72,7 +72,7 @@ def read_token(walk: Walk, token: str) -> Position:
     try:
         digest, status_at, task_id = signing.loads(token, salt=_SALT)
         position = Position(
-            status_at=datetime.fromisoformat(status_at), task_id=UUID(hex=task_id)
+            status_at=datetime.fromisoformat(status_at), task_id=UUID(hex=str(task_id))
         )
     except (signing.BadSignature, ValueError, TypeError):
         raise _bad_token() from None
