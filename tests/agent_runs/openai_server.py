@@ -84,7 +84,9 @@ def _chunk(delta: dict[str, str], finish_reason: str | None) -> str:
     )
 
 
-def refusal(status: int, *, headers: dict[str, str] | None = None, **error: str) -> Answer:
+def refusal(
+    status: int, *, headers: dict[str, str] | None = None, **error: str
+) -> Answer:
     body = json.dumps({"error": {"message": "no"} | error}).encode()
     return Answer(
         status=status,
