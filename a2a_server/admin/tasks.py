@@ -13,7 +13,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 from a2a_server.admin import reading
 from a2a_server.models import Client, Profile, Task, TaskEvent, TaskMessage
 from agent_runs.admin.canceling import CancelAdmin
-from agent_runs.admin.fields import opened, preformatted
+from agent_runs.admin.fields import NOTHING, opened, preformatted
 from agent_runs.admin.history import HistoryInline
 
 if TYPE_CHECKING:
@@ -140,22 +140,22 @@ class TaskAdmin(CancelAdmin[Task]):
         return rows.select_related("run")
 
     @admin.display(description="status")
-    def status_shown(self, task: Task) -> SafeString | None:
+    def status_shown(self, task: Task) -> SafeString | str:
         return _shown(task, "head", reading.status)
 
     @admin.display(description="history")
-    def history_shown(self, task: Task) -> SafeString | None:
+    def history_shown(self, task: Task) -> SafeString | str:
         return _shown(task, "history", reading.messages)
 
     @admin.display(description="artifacts")
-    def artifacts_shown(self, task: Task) -> SafeString | None:
+    def artifacts_shown(self, task: Task) -> SafeString | str:
         return _shown(task, "artifacts", reading.artifacts)
 
     @admin.display(description="reply")
-    def reply_shown(self, task: Task) -> SafeString | None:
+    def reply_shown(self, task: Task) -> SafeString | str:
         return _shown(task, "reply", reading.messages)
 
 
-def _shown(task: Task, name: str, read: Callable[[str], str]) -> SafeString | None:
+def _shown(task: Task, name: str, read: Callable[[str], str]) -> SafeString | str:
     stored = opened(task, name)
-    return preformatted(read(stored)) if stored else None
+    return preformatted(read(stored)) if stored else NOTHING

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
 LONGEST_TEXT = 2_000
+# What Django shows for an empty column; a method's None would read «None» on a page.
+NOTHING = "-"
 
 
 class LinesField(forms.Field):

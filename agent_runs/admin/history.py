@@ -76,6 +76,7 @@ class HistoryAdmin(_ReadOnly, TypedAdmin[M]):
     change_list_template = "agent_runs/history_list.html"
     list_max_show_all = 0
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     sortable_by = ()
     search_fields = ["pk"]
     search_help_text = "An id, or at least its first four characters."
@@ -103,7 +104,7 @@ class HistoryAdmin(_ReadOnly, TypedAdmin[M]):
         self, request: HttpRequest, queryset: QuerySet[M], search_term: str
     ) -> tuple[QuerySet[M], bool]:
         term = search_term.strip().lower().replace("-", "")
-        if not term:
+        if not term or not self.search_fields:
             return queryset, False
         if not _PREFIX.match(term):
             return queryset.none(), False

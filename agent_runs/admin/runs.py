@@ -15,7 +15,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 
 from agent_runs.admin.canceling import CancelAdmin
-from agent_runs.admin.fields import cut, opened, preformatted
+from agent_runs.admin.fields import NOTHING, cut, opened, preformatted
 from agent_runs.admin.history import HandlerFilter, handler_label
 from agent_runs.contents import ContentsError, DataPart, Result, TextPart, load_result
 from agent_runs.models import AgentRun, AgentRunEvent
@@ -90,6 +90,8 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
                 )
             },
         ),
+        ("Result", {"fields": ("result_shown",)}),
+        ("Timeline", {"fields": ("timeline",)}),
         (
             "Times",
             {
@@ -117,8 +119,6 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
                 )
             },
         ),
-        ("Result", {"fields": ("result_shown",)}),
-        ("Timeline", {"fields": ("timeline",)}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentRun]:
@@ -146,22 +146,22 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
         return ", ".join(map(str, run.tools)) if run.tools else "none"
 
     @admin.display(description="how long")
-    def duration(self, run: AgentRun) -> str | None:
+    def duration(self, run: AgentRun) -> str:
         if run.started_at is None or run.ended_at is None:
-            return None
+            return NOTHING
         return _seconds(run.started_at, run.ended_at)
 
     @admin.display(description="belongs to")
-    def belongs_to(self, run: AgentRun) -> SafeString | None:
+    def belongs_to(self, run: AgentRun) -> SafeString | str:
         """Links to records of upper packages that have this run for their own."""
         links = [link for row in _rows_about(run) if (link := _link_to(row))]
-        return format_html_join(", ", "{}", ((link,) for link in links)) or None
+        return format_html_join(", ", "{}", ((link,) for link in links)) or NOTHING
 
     @admin.display(description="result")
-    def result_shown(self, run: AgentRun) -> SafeString | str | None:
+    def result_shown(self, run: AgentRun) -> SafeString | str:
         stored = opened(run, "result")
         if stored is None:
-            return None
+            return NOTHING
         try:
             return preformatted(_result_text(load_result(stored)))
         except (ContentsError, ValueError, KeyError, TypeError):

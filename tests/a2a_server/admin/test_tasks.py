@@ -122,6 +122,12 @@ def test_shows_what_the_client_sees_as_plain_text(browser: Browser) -> None:
         assert part in text
 
 
+def test_a_task_that_has_just_begun_has_gaps_and_no_nones(browser: Browser) -> None:
+    text = browser.get(page_of(factories.make_task())).content.decode()
+
+    assert ">None<" not in text
+
+
 def test_links_to_run_client_and_skill(browser: Browser) -> None:
     task = factories.make_task()
 

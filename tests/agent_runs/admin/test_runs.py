@@ -110,6 +110,17 @@ def test_counts_nothing_and_asks_no_query_a_row(
     assert not [q for q in queries.captured_queries if "COUNT(" in q["sql"]]
 
 
+def test_filters_count_nothing_even_when_asked(
+    browser: Browser, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_runs(3)
+
+    with django_assert_num_queries(5) as queries:
+        browser.get(LIST, {"_facets": "True"})
+
+    assert not [q for q in queries.captured_queries if "COUNT(" in q["sql"]]
+
+
 def test_the_list_reads_no_contents(
     browser: Browser, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -277,8 +288,11 @@ def test_links_to_what_the_run_belongs_to(browser: Browser) -> None:
     assert reverse("admin:a2a_server_task_change", args=[task.pk]) in text
 
 
-def test_a_run_alone_belongs_to_nothing(browser: Browser) -> None:
-    assert browser.get(page_of(factories.make_run())).status_code == 200
+def test_a_run_that_has_just_begun_has_gaps_and_no_nones(browser: Browser) -> None:
+    text = browser.get(page_of(factories.make_run())).content.decode()
+
+    assert "Nothing has happened yet." in text
+    assert ">None<" not in text
 
 
 def test_shows_a_run_whose_owner_and_handler_are_gone(browser: Browser) -> None:

@@ -69,6 +69,15 @@ def test_shows_a_worker(browser: Browser) -> None:
     assert worker.worker_id in browser.get(url).content.decode()
 
 
+def test_has_no_search(browser: Browser) -> None:
+    seen(1)
+
+    page = browser.get(LIST, {"q": "abcd"})
+
+    assert 'name="q"' not in page.content.decode()
+    assert len(page.context["cl"].result_list) == 1
+
+
 @pytest.mark.parametrize("page", ["add", "change", "delete"])
 def test_nobody_writes_here(browser: Browser, page: str) -> None:
     worker = seen(1)
