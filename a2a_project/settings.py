@@ -237,5 +237,7 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
         "uvicorn.access": {"level": "WARNING"},
+        # One line with the address for every model call.
+        "httpx2": {"level": "WARNING"},
     },
 }

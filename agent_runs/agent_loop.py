@@ -19,7 +19,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from agent_runs import redaction
+from agent_runs import llm, redaction
 from agent_runs.events import NewEvent
 from agent_runs.handlers import ModelAnswer
 from agent_runs.models import EndReason, LLMConfiguration, RunState
@@ -126,7 +126,9 @@ class AgentLoop:
         ) as stream:
             async for _ in stream:
                 pass
-            return stream.get()
+            response = stream.get()
+        llm.refuse_cut_answer(self.configuration.provider.kind, response)
+        return response
 
     # --- The turn ---------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncGenerator, Callable
 
+    from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
 
@@ -42,6 +43,10 @@ _NO_KEY = "none"
 
 class LLMError(Exception):
     """The configuration cannot be used as it is; the sentence is for administrators."""
+
+
+class AnswerCutError(Exception):
+    """The provider's stream ended in good order before the answer did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +225,17 @@ _BUILDERS: dict[ProviderKind, Callable[[Provider, str, httpx2.AsyncClient], Mode
 }
 
 
+def refuse_cut_answer(kind: str, response: ModelResponse) -> None:
+    """Raise `AnswerCutError` for an answer that its provider never finished.
+
+    A proxy that ends a stream cleanly leaves half an answer that looks whole; what is
+    missing is the reason why the model stopped, which these endpoints always give.
+    """
+    details = response.provider_details or {}
+    if kind == ProviderKind.OPENAI_COMPATIBLE and "finish_reason" not in details:
+        raise AnswerCutError
+
+
 # --- Errors ---------------------------------------------------------------------------
 
 
@@ -235,6 +251,8 @@ def classify(error: Exception) -> Failure:
         return _failure(EndReason.PROVIDER_FAILED, error)
     if isinstance(error, LLMError):
         return _failure(EndReason.PRECONDITION_FAILED, error)
+    if isinstance(error, AnswerCutError):
+        return _passing_failure(error)
     return _failure(EndReason.NOT_RETRYABLE, error)
 
 
@@ -250,11 +268,14 @@ def _api_failure(error: Exception) -> Failure:
     )
     if not isinstance(error, passing):
         return _failure(EndReason.PROVIDER_FAILED, error)
-    seconds = getattr(error, "retry_after", None)
+    return _passing_failure(error)
+
+
+def _passing_failure(error: Exception) -> Failure:
     return Failure(
         reason=EndReason.PROVIDER_FAILED,
         is_retryable=True,
-        retry_after=_retry_after(seconds),
+        retry_after=_retry_after(getattr(error, "retry_after", None)),
         summary=_summary(error),
     )
 
