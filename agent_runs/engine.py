@@ -11,11 +11,10 @@ import asyncio
 import logging
 import secrets
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from asgiref.sync import async_to_sync
-from django.db import InterfaceError, OperationalError
-
 from agent_runs import (
     availability,
     clock,
@@ -57,7 +56,7 @@ from agent_runs.outcomes import (
     Released,
     Suspended,
 )
-from agent_runs.segment import Ending, Segment, SegmentEnded
+from agent_runs.segment import STORE_AWAY, Ending, Segment, SegmentEnded
 from agent_runs.supervisor import supervisor
 from agent_runs.transcript import Transcript
 
@@ -66,8 +65,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Other database errors of a handler's queries are its own failures.
-STORE_AWAY = (OperationalError, InterfaceError)
 # Another release may be able to read what this one cannot.
 _UNREADABLE_DELAY = timedelta(seconds=30)
 
@@ -222,7 +219,9 @@ async def _run_loop(
 def _apply(segment: Segment, outcome: Outcome | None) -> None:
     """Turn the outcome into its move; a lost one is logged there and changes nothing."""
     try:
-        won = outcome is not None and _move(segment, outcome)
+        won = outcome is not None and segment.persist(
+            partial(_move, segment, outcome)
+        )
     except STORE_AWAY:
         logger.exception("outcome not stored", extra=_facts(segment))
         return
@@ -266,7 +265,8 @@ def _current_level(segment: Segment) -> AnswerLevel:
         return AnswerLevel(segment.run.answer_level)
     levels = LLMConfiguration.objects.filter(id=configuration.id)
     current = levels.values_list("provider__answer_level", flat=True).first()
-    return stricter(segment.run.answer_level, current or AnswerLevel.FULL)
+    # A configuration that is gone keeps nothing; a run's own cannot be deleted.
+    return stricter(segment.run.answer_level, current or AnswerLevel.NONE)
 
 
 def _release(segment: Segment, outcome: Released) -> bool:

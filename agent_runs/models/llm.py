@@ -22,6 +22,11 @@ class AnswerLevel(models.TextChoices):
     REDACTED = "redacted", "Redacted text"
     FULL = "full", "Full text"
 
+    @classmethod
+    def _missing_(cls, value: object) -> AnswerLevel:
+        """What a fixture stored and nobody knows keeps nothing."""
+        return cls.NONE
+
     @property
     def strictness(self) -> int:
         return -list(AnswerLevel).index(self)

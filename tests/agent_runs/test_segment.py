@@ -95,8 +95,9 @@ def test_effects_are_marked_once() -> None:
     [
         ("full", "metadata", AnswerLevel.METADATA),
         ("redacted", "full", AnswerLevel.REDACTED),
+        ("full", "whatever", AnswerLevel.NONE),
     ],
-    ids=["provider stricter", "snapshot stricter"],
+    ids=["provider stricter", "snapshot stricter", "unknown"],
 )
 def test_the_stricter_answer_level_counts(
     snapshot: str, current: str, level: AnswerLevel
