@@ -17,8 +17,7 @@ from django.utils.html import format_html
 from a2a_server import auth, rules
 from a2a_server.models import Client, ClientProfile, Profile
 from agent_runs import saving
-from agent_runs.admin.records import RecordAdmin, RecordForm
-from agent_runs.admin.typed import TypedInline
+from agent_runs.admin.records import RecordAdmin, RecordForm, RecordInline
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -70,9 +69,8 @@ class GrantFormSet(_GrantFormSet):
         return profiles.prefetch_related(*rules.GROUPS_OF_PROFILES)
 
 
-class GrantInline(TypedInline[ClientProfile, Client]):
+class GrantInline(RecordInline[ClientProfile, Client]):
     model = ClientProfile
-    form = RecordForm  # type: ignore[assignment]
     formset = GrantFormSet
     extra = 1
     verbose_name = "skill it may call"
@@ -89,13 +87,13 @@ class ClientAdmin(RecordAdmin[Client]):
     inlines = (GrantInline,)
     list_display = (
         "name",
-        "technical_user",
-        "workspace",
-        "skills_shown",
         "is_enabled",
-        "expires_at",
+        "technical_user",
+        "skills_shown",
         "token",
         "last_used_at",
+        "expires_at",
+        "workspace",
     )
     list_editable = ("is_enabled",)
     list_filter = ("is_enabled", "workspace")
@@ -125,6 +123,12 @@ class ClientAdmin(RecordAdmin[Client]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
         return super().get_queryset(request).prefetch_related("profiles")
 
+    def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        # There is no token to tell about.
+        return (*self.fieldsets[:-1], ("Token", {"fields": ("token_command",)}))
+
     @admin.display(description="skills")
     def skills_shown(self, client: Client) -> str:
         return (
@@ -138,7 +142,7 @@ class ClientAdmin(RecordAdmin[Client]):
     @admin.display(description="how to issue one")
     def token_command(self, client: Client) -> SafeString | str:
         if not client.pk:
-            return "Save the client first."
+            return "Save the client first; its page then tells how."
         return format_html(
             "Run <code>manage.py a2a_client_token {}</code> on the server. It prints the "
             "token once; an earlier token stops working at that moment, and the tasks "

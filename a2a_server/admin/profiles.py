@@ -71,12 +71,12 @@ class ProfileAdmin(RecordAdmin[Profile]):
     list_display = (
         "name",
         "skill_id",
-        "handler_shown",
+        "is_public",
+        "card",
+        "position",
         "configuration",
         "may_write",
-        "is_public",
-        "position",
-        "card",
+        "handler_shown",
     )
     list_editable = ("is_public", "position")
     list_filter = ("is_public", "may_write")

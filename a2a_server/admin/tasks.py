@@ -39,8 +39,12 @@ class _PartOfTask(HistoryInline[Any, Task]):
 
 class MessageInline(_PartOfTask):
     model = TaskMessage
-    fields = readonly_fields = ("dedupe_key", "created_at")
+    fields = readonly_fields = ("message_id", "created_at")
     ordering = ("created_at", "pk")
+
+    @admin.display(description="message id")
+    def message_id(self, message: TaskMessage) -> str:
+        return message.dedupe_key or "not kept"
 
 
 class EventInline(_PartOfTask):
@@ -88,7 +92,7 @@ class ProfileFilter(admin.SimpleListFilter):
 @admin.register(Task)
 class TaskAdmin(CancelAdmin[Task]):
     inlines = (MessageInline, EventInline)
-    list_display = ("id", "state", "client", "profile", "status_at", "created_at")
+    list_display = ("short_id", "state", "client", "profile", "status_at", "created_at")
     list_filter = ("state", ClientFilter, ProfileFilter, "status_at")
     list_select_related = ("client", "profile")
     ordering = ("-status_at", "-id")

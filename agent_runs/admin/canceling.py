@@ -25,7 +25,7 @@ from agent_runs.models import AgentRun, RunState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from django.db.models import QuerySet
+    from django.db.models import Model, QuerySet
     from django.http import HttpRequest, HttpResponse
     from django.urls import URLPattern
 
@@ -38,8 +38,11 @@ class _Outcome:
     plural: str
     level: int
 
-    def sentence(self, count: int) -> str:
-        return (self.singular if count == 1 else self.plural).format(count)
+    def sentence(self, count: int, model: type[Model]) -> str:
+        opts = model._meta
+        if count == 1:
+            return self.singular.format(f"1 {opts.verbose_name}")
+        return self.plural.format(f"{count} {opts.verbose_name_plural}")
 
 
 _CANCELED = _Outcome(
@@ -114,7 +117,8 @@ class CancelAdmin(HistoryAdmin[M]):
             outcomes[outcome] += 1
         self._log(request, canceled)
         for outcome, count in outcomes.items():
-            self.message_user(request, outcome.sentence(count), outcome.level)
+            sentence = outcome.sentence(count, self.model)
+            self.message_user(request, sentence, outcome.level)
 
     def _refusal(self, request: HttpRequest, run: AgentRun) -> _Outcome | None:
         user = request.user

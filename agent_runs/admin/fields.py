@@ -44,7 +44,7 @@ def cut(text: str, most: int = LONGEST_TEXT) -> str:
 
 def preformatted(text: str) -> SafeString:
     """Text of others, escaped, with its line breaks, and not too much of it."""
-    return format_html('<pre style="white-space: pre-wrap">{}</pre>', cut(text))
+    return format_html("<pre>{}</pre>", cut(text))
 
 
 def opened(record: object, name: str) -> str | None:

@@ -82,6 +82,14 @@ class HistoryAdmin(_ReadOnly, TypedAdmin[M]):
     search_help_text = "An id, or at least its first four characters."
     empty_list_hint = ""
 
+    class Media:
+        css = {"all": ["agent_runs/admin.css"]}
+
+    @admin.display(description="id")
+    def short_id(self, row: M) -> str:
+        """Enough to tell rows apart and to search for one; its page has the whole."""
+        return str(row.pk)[:8]
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:

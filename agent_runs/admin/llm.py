@@ -34,9 +34,7 @@ class ProviderForm(RecordForm[Provider]):
         help_text=_KEY_HELP,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "size": 60}),
     )
-    remove_api_key = forms.BooleanField(
-        label="remove the stored API key", required=False
-    )
+    remove_api_key = forms.BooleanField(label="Remove the stored key", required=False)
 
     def clean_new_api_key(self) -> str:
         key = str(self.cleaned_data["new_api_key"] or "")
@@ -90,6 +88,13 @@ class ProviderAdmin(RecordAdmin[Provider]):
         "No provider yet. One of the kind «Offline» needs no key and no network."
     )
 
+    def get_fieldsets(self, request: HttpRequest, obj: Provider | None = None) -> Any:
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        # There is no stored key to tell about or to remove.
+        first, _, *others = self.fieldsets
+        return (first, ("API key", {"fields": ("new_api_key",)}), *others)
+
     @admin.display(description="stored key")
     def key(self, provider: Provider) -> str:
         return "a key is stored" if provider.has_api_key else "none"
@@ -133,6 +138,7 @@ class LLMConfigurationAdmin(RecordAdmin[LLMConfiguration]):
         ("Limits", {"fields": ("temperature", "max_tokens", "max_rounds")}),
         ("Who", {"fields": ("allowed_groups", "four_eyes")}),
     )
+    filter_horizontal = ("allowed_groups",)
     way_out = _SWITCH_OFF
     pointers = {
         "profiles": ("publication profile", "publication profiles"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib import admin, messages
 from django.contrib.admin.actions import delete_selected
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import transaction
 from django.db.models import PROTECT, Count, ManyToOneRel, Model, ProtectedError
@@ -20,7 +21,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from agent_runs import saving
-from agent_runs.admin.typed import M, TypedAdmin, TypedForm
+from agent_runs.admin.typed import M, P, TypedAdmin, TypedForm, TypedInline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +52,22 @@ class RecordForm(TypedForm[M]):
             super()._post_clean()  # type: ignore[misc]
 
 
-class RecordAdmin(TypedAdmin[M]):
+class _KeepsOthers:
+    """Mixed into pages and inlines: no red cross beside a record that is only chosen."""
+
+    def formfield_for_dbfield(self, *args: Any, **options: Any) -> Any:
+        field = super().formfield_for_dbfield(*args, **options)  # type: ignore[misc]
+        widget = getattr(field, "widget", None)
+        if isinstance(widget, RelatedFieldWidgetWrapper):
+            widget.can_delete_related = False
+        return field
+
+
+class RecordInline(_KeepsOthers, TypedInline[M, P]):
+    form = RecordForm  # type: ignore[assignment]
+
+
+class RecordAdmin(_KeepsOthers, TypedAdmin[M]):
     form = RecordForm  # type: ignore[assignment]
     change_list_template = "agent_runs/change_list.html"
     # What to do instead of deleting.
@@ -61,6 +77,9 @@ class RecordAdmin(TypedAdmin[M]):
     # Names for what points here, by the relation's name, where the model's do not fit.
     pointers: ClassVar[Mapping[str, tuple[str, str]]] = {}
     actions = ["delete_selected"]
+
+    class Media:
+        css = {"all": ["agent_runs/admin.css"]}
 
     # --- Saving
 

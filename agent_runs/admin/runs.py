@@ -21,6 +21,7 @@ from agent_runs.contents import ContentsError, DataPart, Result, TextPart, load_
 from agent_runs.models import AgentRun, AgentRunEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -56,13 +57,13 @@ class OwnerFilter(admin.SimpleListFilter):
 @admin.register(AgentRun)
 class AgentRunAdmin(CancelAdmin[AgentRun]):
     list_display = (
-        "id",
+        "short_id",
         "state",
+        "end_reason",
         "handler_shown",
         "owner",
         "created_at",
         "duration",
-        "end_reason",
     )
     list_filter = ("state", HandlerFilter, OwnerFilter, "created_at")
     list_select_related = ("owner",)
@@ -79,7 +80,7 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
                     "id",
                     "state",
                     "end_reason",
-                    "truncated",
+                    "truncated_shown",
                     "owner",
                     "handler_shown",
                     "configuration",
@@ -114,7 +115,7 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
                     "rounds",
                     "input_tokens",
                     "output_tokens",
-                    "has_effects",
+                    "effects_shown",
                     "lease_expires_at",
                 )
             },
@@ -140,6 +141,14 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
     @admin.display(description="domain handler")
     def handler_shown(self, run: AgentRun) -> str:
         return handler_label(run.handler)
+
+    @admin.display(description="truncated")
+    def truncated_shown(self, run: AgentRun) -> str:
+        return "yes: it answered at the round limit" if run.truncated else "no"
+
+    @admin.display(description="has effects")
+    def effects_shown(self, run: AgentRun) -> str:
+        return "yes: it never starts over" if run.has_effects else "no"
 
     @admin.display(description="tools")
     def tools_shown(self, run: AgentRun) -> str:
@@ -222,9 +231,15 @@ def _timeline_row(run: AgentRun, event: AgentRunEvent) -> dict[str, Any]:
         "what": event.get_kind_display(),
         "round": event.round or "",
         "duration_ms": event.duration_ms,
-        "facts": [(name, _fact_text(value)) for name, value in facts.items()],
+        "facts": list(_shown_facts(facts)),
         "content": None if content is None else cut(content),
     }
+
+
+def _shown_facts(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in facts.items():
+        if value not in ("", [], {}, None):
+            yield name.replace("_", " "), _fact_text(value)
 
 
 def _fact_text(value: Any) -> str:

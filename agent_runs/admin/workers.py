@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 @admin.register(WorkerHeartbeat)
 class WorkerHeartbeatAdmin(HistoryAdmin[WorkerHeartbeat]):
     list_display = (
-        "worker_id",
+        "short_id",
         "transport",
         "live",
         "age",
-        "queues",
         "concurrency",
+        "queues",
         "version",
         "started_at",
     )
     list_filter = ("transport",)
     search_fields = []
     ordering = ("-last_seen_at", "worker_id")
-    fields = (*list_display, "last_seen_at")
+    fields = ("worker_id", *list_display[1:], "last_seen_at")
     empty_list_hint = (
         "No worker was seen. Start one: «manage.py agent_work --loop», or a Celery worker "
         "on the queue agent_runs."

@@ -75,7 +75,7 @@ def test_cancels_a_queued_run_as_an_action_and_its_task_ends(
 
         browser.act("Cancel selected runs")
 
-        assert browser.messages() == ["1 was canceled."]
+        assert browser.messages() == ["1 run was canceled."]
         assert gateways.state_of(gateway.site, token, task_id) == "TASK_STATE_CANCELED"
 
 
@@ -89,7 +89,7 @@ def test_cancels_a_task_on_its_own_page_once(
 
         browser.press("Cancel this task")
 
-    assert browser.messages() == ["1 was canceled."]
+    assert browser.messages() == ["1 task was canceled."]
     assert browser.shown("State") == "Canceled"
     assert not browser.has_button("Cancel this task")
 

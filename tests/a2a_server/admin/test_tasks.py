@@ -231,8 +231,8 @@ def test_cancels_the_run_of_a_task(browser: Browser) -> None:
     page = browser.post(LIST, chosen, follow=True)
 
     assert sorted(html_forms.sentences(page)) == [
-        "1 had ended already.",
-        "1 was canceled.",
+        "1 task had ended already.",
+        "1 task was canceled.",
     ]
     assert AgentRun.objects.get(pk=going.run_id).state == RunState.CANCELED
 
@@ -252,7 +252,7 @@ def test_looking_is_not_cancelling(browser_of: Callable[..., Browser]) -> None:
 
     page = browser_of("a2a_server.view_task").post(page_of(task, "cancel"), follow=True)
 
-    assert html_forms.sentences(page) == ["1 is not yours to cancel."]
+    assert html_forms.sentences(page) == ["1 task is not yours to cancel."]
     assert AgentRun.objects.get(pk=task.run_id).state == RunState.QUEUED
 
 

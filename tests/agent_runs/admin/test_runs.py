@@ -378,7 +378,7 @@ def test_cancels_what_has_not_ended_and_counts_the_rest(browser: Browser) -> Non
 
     told = cancel(browser, *going, ended)
 
-    assert sorted(told) == ["1 had ended already.", "3 were canceled."]
+    assert sorted(told) == ["1 run had ended already.", "3 runs were canceled."]
     assert {state_of(run) for run in going} == {RunState.CANCELED}
     assert state_of(ended) == RunState.COMPLETED
 
@@ -392,7 +392,7 @@ def test_a_delegate_without_the_permission_cancels_own_runs_only(
 
     told = cancel(browser_of(user=user), own, foreign)
 
-    assert sorted(told) == ["1 is not yours to cancel.", "1 was canceled."]
+    assert sorted(told) == ["1 run is not yours to cancel.", "1 run was canceled."]
     assert state_of(own) == RunState.CANCELED
     assert state_of(foreign) == RunState.QUEUED
 
@@ -404,7 +404,7 @@ def test_the_permission_cancels_runs_of_others(
     browser = browser_of("agent_runs.view_agentrun", "agent_runs.cancel_run")
     run = factories.make_run()
 
-    assert cancel(browser, run) == ["1 was canceled."]
+    assert cancel(browser, run) == ["1 run was canceled."]
 
 
 def test_the_permission_alone_opens_nothing(browser_of: Callable[..., Browser]) -> None:
@@ -425,7 +425,7 @@ def test_the_page_of_a_run_has_a_button_without_javascript(browser: Browser) -> 
 
     page = browser.post(page_of(run, "cancel"), follow=True)
 
-    assert html_forms.sentences(page) == ["1 was canceled."]
+    assert html_forms.sentences(page) == ["1 run was canceled."]
     assert state_of(run) == RunState.CANCELED
     assert page_of(run, "cancel") not in page.content.decode()
 
