@@ -93,7 +93,7 @@ def test_every_module_has_its_test_file() -> None:
     # Records, wire types and declarations, which are tested with what uses them.
     folders = {"models", "types", "admin"}
     names = {"__init__", "api", "apps", "asgi_types", "calls", "command", "request_id"}
-    names |= {"signals", "urls"}
+    names |= {"formats", "signals", "urls"}
     # Tested with the operations that they are parts of.
     names |= {"messages", "own_tasks", "pagination"}
 
