@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from asgiref.sync import async_to_sync
+
 from agent_runs import (
     availability,
     clock,
@@ -219,9 +220,7 @@ async def _run_loop(
 def _apply(segment: Segment, outcome: Outcome | None) -> None:
     """Turn the outcome into its move; a lost one is logged there and changes nothing."""
     try:
-        won = outcome is not None and segment.persist(
-            partial(_move, segment, outcome)
-        )
+        won = outcome is not None and segment.persist(partial(_move, segment, outcome))
     except STORE_AWAY:
         logger.exception("outcome not stored", extra=_facts(segment))
         return

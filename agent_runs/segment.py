@@ -7,11 +7,15 @@ supervisor that it should end; the working code meets that at `check()` and at e
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from contextlib import contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import InterfaceError, OperationalError, connection
 
 from agent_runs import clock, lifecycle
 from agent_runs.encryption import field_of
@@ -23,6 +27,14 @@ if TYPE_CHECKING:
 
     from agent_runs.events import NewEvent
     from agent_runs.lifecycle import Lease
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Other database errors of a handler's queries are its own failures.
+STORE_AWAY = (OperationalError, InterfaceError)
+_RETRY_SECONDS = 0.5
 
 
 class Ending(Enum):
@@ -92,11 +104,37 @@ class Segment:
 
         Raises `SegmentEnded` when the lease is lost, and then nothing is stored.
         """
-        now = clock.database_now()
-        if not lifecycle.renew(self.lease, now=now, new_event=event, **columns):
+        if not self.persist(partial(self._renew, event, columns)):
             self.end(Ending.GONE)
             raise SegmentEnded(Ending.GONE)
         self.renewed_at = time.monotonic()
+
+    def _renew(self, event: NewEvent | None, columns: dict[str, Any]) -> bool:
+        now = clock.database_now()
+        return lifecycle.renew(self.lease, now=now, new_event=event, **columns)
+
+    def persist(self, act: Callable[[], T]) -> T:
+        """Repeat `act` as long as the store is away and the lease lasts (R9).
+
+        For compare-and-set only: a commit whose answer was lost is made again. Raises
+        what the store raised last.
+        """
+        while True:
+            try:
+                return act()
+            except STORE_AWAY:
+                # A caller's transaction is broken by now; only the caller can repeat it.
+                if connection.in_atomic_block or not self._may_try_again():
+                    raise
+                logger.warning("store away: trying again", extra=self._facts())
+                connection.close()
+                time.sleep(_RETRY_SECONDS)
+
+    def _may_try_again(self) -> bool:
+        return self._ending is None and time.monotonic() < self.lease.runs_out_at
+
+    def _facts(self) -> dict[str, str]:
+        return {"run": str(self.run.id)}
 
     def store_checkpoint(
         self, text: str, *, event: NewEvent | None = None, **columns: Any

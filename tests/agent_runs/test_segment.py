@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 import pytest
+from django.db import OperationalError, transaction
 
 from agent_runs import lifecycle
 from agent_runs.events import NewEvent
@@ -9,6 +13,9 @@ from agent_runs.models.run import EventKind
 from agent_runs.segment import Ending, SegmentEnded
 from tests import factories
 from tests.agent_runs.segments import make_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
 
@@ -110,3 +117,46 @@ def test_the_stricter_answer_level_counts(
     )
 
     assert segment.level is level
+
+
+# --- A store that is away -------------------------------------------------------------
+
+
+def failing(times: int) -> Callable[[], str]:
+    """Refused so often by the store, and then done."""
+    refusals = [OperationalError("away")] * times
+
+    def act() -> str:
+        if refusals:
+            raise refusals.pop()
+        return "done"
+
+    return act
+
+
+@pytest.mark.django_db(transaction=True)
+def test_repeats_what_the_store_refused_while_the_lease_lasts() -> None:
+    """R9."""
+    assert make_segment().persist(failing(1)) == "done"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("why", ["the lease has run out", "the segment has ended"])
+def test_gives_up_when_the_run_may_be_somebody_elses(why: str) -> None:
+    segment = make_segment()
+    if why == "the lease has run out":
+        segment.lease.runs_out_at = time.monotonic()
+    else:
+        segment.end(Ending.GONE)
+
+    with pytest.raises(OperationalError):
+        segment.persist(failing(1))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_repeats_nothing_inside_a_callers_transaction() -> None:
+    """R13: what was written before it is undone as well."""
+    segment = make_segment()
+
+    with pytest.raises(OperationalError), transaction.atomic():
+        segment.persist(failing(1))
