@@ -14,6 +14,7 @@ from celery import Celery, bootsteps
 from celery.signals import worker_init, worker_shutting_down
 from django.conf import settings
 from django.db import connections
+from kombu.transport import redis as kombu_redis
 
 from agent_runs import llm, stopping, workers
 from agent_runs.models.worker import Transport
@@ -27,6 +28,9 @@ def install(app: Celery) -> None:
     app.steps["worker"].add(HeartbeatStep)
     worker_shutting_down.connect(_on_shutting_down, weak=False)
     worker_init.connect(_on_init, weak=False)
+    # A worker that cannot give its unfinished messages back to a broker that has gone
+    # stops working for good (kombu 5.7). They are nudges, and need not go back.
+    kombu_redis.QoS.restore_at_shutdown = False
 
 
 def _on_shutting_down(**_: Any) -> None:
