@@ -112,9 +112,9 @@ def test_hostile_text_costs_linear_time(piece: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    started = time.perf_counter()
+    started = time.thread_time()
     redaction.mask(text)
-    return time.perf_counter() - started
+    return time.thread_time() - started
 
 
 @pytest.mark.parametrize(

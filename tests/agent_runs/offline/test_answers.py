@@ -24,6 +24,6 @@ def test_every_text_costs_linear_time(name: str, piece: str) -> None:
 
 
 def _seconds(name: str, text: str) -> float:
-    started = time.perf_counter()
+    started = time.thread_time()
     ANSWERS[name](text)
-    return time.perf_counter() - started
+    return time.thread_time() - started
