@@ -132,6 +132,7 @@ USE_TZ = True
 TIME_ZONE = env.text("TIME_ZONE", "UTC")
 LANGUAGE_CODE = "en"
 USE_I18N = True
+FORMAT_MODULE_PATH = "a2a_project.formats"
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.text("STATIC_ROOT") or DATA_DIR / "static")
 # Serves the packages' own files without a collectstatic step.

@@ -8,6 +8,7 @@ that was seen is kept as a picture, and its source is searched for secrets at on
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -162,13 +163,15 @@ class Browser:
         row = self._label(label).find_element(By.XPATH, _ROW)
         self._leave(row.find_element(By.CSS_SELECTOR, ".readonly a").click)
 
-    def picture(self, name: str) -> None:
+    def picture(self, name: str = "") -> None:
         """The whole page, also what does not fit the window."""
         self._taken += 1
+        title = self.driver.title.partition(" | ")[0]
+        name = re.sub(r"[^a-z0-9]+", "-", f"{title} {name}".lower()).strip("-")
         shot = self.driver.execute_cdp_cmd(
             "Page.captureScreenshot", {"captureBeyondViewport": True}
         )
-        file = self.pictures / f"{self._taken:02}-{name}.png"
+        file = self.pictures / f"{self._taken:02}-{name[:60]}.png"
         file.write_bytes(base64.b64decode(shot["data"]))
 
     # --- Inside
@@ -185,7 +188,7 @@ class Browser:
         assert "Traceback" not in source, self.driver.current_url
         found = [secret for secret in self.secrets if secret in source]
         assert not found, f"{self.driver.current_url} shows a secret"
-        self.picture("page")
+        self.picture()
 
     def _label(self, text: str) -> WebElement:
         for label in self.driver.find_elements(By.CSS_SELECTOR, _LABELS):
