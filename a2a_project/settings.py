@@ -188,6 +188,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
     "socket_keepalive": True,
+    # A nudge is tried once; the worker's own reconnecting does not read this.
+    "max_retries": 0,
     "global_keyprefix": f"{A2A_REDIS_PREFIX}:" if A2A_REDIS_PREFIX else "",
 }
 # Kept connections are checked where a segment starts and ends (agent_runs.tasks).
