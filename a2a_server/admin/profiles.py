@@ -74,8 +74,8 @@ class ProfileAdmin(RecordAdmin[Profile]):
         "is_public",
         "card",
         "position",
-        "configuration",
         "may_write",
+        "configuration",
         "handler_shown",
     )
     list_editable = ("is_public", "position")

@@ -58,8 +58,7 @@ class OwnerFilter(admin.SimpleListFilter):
 class AgentRunAdmin(CancelAdmin[AgentRun]):
     list_display = (
         "short_id",
-        "state",
-        "end_reason",
+        "outcome",
         "handler_shown",
         "owner",
         "created_at",
@@ -137,6 +136,12 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
         return rows
 
     # --- Cells
+
+    @admin.display(description="state")
+    def outcome(self, run: AgentRun) -> str:
+        """With the reason where it tells more than the state."""
+        state, reason = run.get_state_display(), run.get_end_reason_display()
+        return f"{state}: {reason}" if reason and reason != state else state
 
     @admin.display(description="domain handler")
     def handler_shown(self, run: AgentRun) -> str:
