@@ -157,34 +157,35 @@ def runner(tmp_path: Path, port: int) -> Iterator[processes.Process]:
     process.stop()
 
 
-def test_serves_until_it_is_told_to_stop(runner: processes.Process) -> None:
-    """O1: the printed line, pasted into a shell, brings back a finished task."""
+def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
+    runner: processes.Process, tmp_path: Path, port: int
+) -> None:
+    """O1: the printed line, pasted into a shell, brings back a finished task.
+
+    Account, token and task are there in the next run too.
+    """
     if not shutil.which("curl"):
         conftest.missing_service("curl is not installed.")
-    line = runner.wait_for_line("^curl ", seconds=90)
+    kept = tmp_path / "var" / "demo.json"
 
+    line = runner.wait_for_line("^curl ", seconds=90)
+    first = kept.read_text()
+    answers = [_paste(line)]
+    assert runner.stop() == 0
+
+    again = _start_runner(tmp_path, port)
+    answers.append(_paste(again.wait_for_line("^curl ", seconds=90)))
+    assert again.stop() == 0
+
+    assert all('"TASK_STATE_COMPLETED"' in answer for answer in answers)
+    assert kept.read_text() == first
+
+
+def _paste(line: str) -> str:
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, text=True, check=True
     )
-    code = runner.stop()
-
-    assert '"TASK_STATE_COMPLETED"' in done.stdout
-    assert code == 0
-
-
-def test_keeps_account_and_token_from_one_run_to_the_next(
-    runner: processes.Process, tmp_path: Path, port: int
-) -> None:
-    """O1."""
-    runner.wait_for_line("^curl ", seconds=90)
-    first = (tmp_path / "var" / "demo.json").read_text()
-    runner.stop()
-
-    again = _start_runner(tmp_path, port)
-    again.wait_for_line("^curl ", seconds=90)
-    again.stop()
-
-    assert (tmp_path / "var" / "demo.json").read_text() == first
+    return done.stdout
 
 
 async def test_does_not_go_on_when_a_process_ends_by_itself(tmp_path: Path) -> None:
