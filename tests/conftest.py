@@ -7,6 +7,7 @@ The cast is three people with no permission at all: `owner` owns what a test is 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from django.contrib.auth.models import User
+
+
+# What drives a browser is installed for `make browser` only.
+collect_ignore = [] if find_spec("selenium") else ["browser"]
 
 
 @pytest.fixture
