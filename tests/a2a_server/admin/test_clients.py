@@ -125,6 +125,22 @@ def test_refuses_a_technical_user_that_no_run_may_be(
     assert "«unfit»" in html_forms.errors(page)
 
 
+def test_a_new_client_has_no_token_to_tell_about(browser: Browser) -> None:
+    """S20: its page says how to come by one once it is stored."""
+    text = browser.get(ADD).content.decode()
+
+    assert "Save the client first; its page then tells how." in text
+    assert "none issued" not in text
+
+
+def test_offers_no_deletion_of_what_is_only_chosen(browser: Browser) -> None:
+    """P5: a red cross beside the technical user or a skill would delete the record."""
+    text = browser.get(ADD).content.decode()
+
+    assert 'id="add_id_technical_user"' in text
+    assert "delete-related" not in text
+
+
 # --- Changing -------------------------------------------------------------------------
 
 

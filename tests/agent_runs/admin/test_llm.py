@@ -61,6 +61,16 @@ def test_adds_a_provider_with_a_key(browser: Browser) -> None:
     assert (provider.base_url, provider.api_key) == (URL, KEY)
 
 
+def test_a_new_provider_has_no_key_to_remove(
+    browser: Browser, provider: Provider
+) -> None:
+    """P1: the page of a stored one has."""
+    assert "remove_api_key" not in html_forms.values_of(
+        browser.get(ADD), "provider_form"
+    )
+    assert 'name="remove_api_key"' in browser.get(page_of(provider)).content.decode()
+
+
 def test_adds_an_offline_provider_with_a_name_alone(browser: Browser) -> None:
     html_forms.save(browser, ADD, "provider_form", name="Demo", kind="offline")
 

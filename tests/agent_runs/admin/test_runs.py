@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from agent_runs import clock, contents
 from agent_runs.models import AgentRun, AgentRunEvent, RunState
-from agent_runs.models.run import EventKind
+from agent_runs.models.run import EndReason, EventKind
 from tests import factories, html_forms
 
 if TYPE_CHECKING:
@@ -195,6 +195,30 @@ def test_says_how_runs_come_about(browser: Browser) -> None:
     assert "A message to a skill makes one" in browser.get(LIST).content.decode()
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "shown"),
+    [
+        pytest.param(RunState.QUEUED, "", "Queued", id="goes-on"),
+        pytest.param(RunState.COMPLETED, "completed", "Completed", id="same-word"),
+        pytest.param(
+            RunState.FAILED,
+            EndReason.RETRIES_EXHAUSTED,
+            "Failed: Failed on every try",
+            id="tells-more",
+        ),
+    ],
+)
+def test_lists_the_reason_where_it_tells_more_than_the_state(
+    browser: Browser, state: RunState, reason: str, shown: str
+) -> None:
+    """R4: the list answers why without a click."""
+    factories.make_run(state, end_reason=reason)
+
+    text = browser.get(LIST).content.decode()
+
+    assert f'<td class="field-outcome">{shown}</td>' in text
+
+
 # --- One run --------------------------------------------------------------------------
 
 
@@ -211,6 +235,18 @@ def test_shows_what_happened(browser: Browser) -> None:
         assert part in text
     assert "&lt;b&gt;Hi&lt;/b&gt;" in text
     assert "<b>Hi</b>" not in text
+
+
+def test_leaves_out_facts_that_say_nothing(browser: Browser) -> None:
+    """R15: words instead of keys, and no empty lists."""
+    run = factories.make_run()
+    make_event(run, facts={"answer_length": 0, "tools": [], "finish_reason": ""})
+
+    text = browser.get(page_of(run)).content.decode()
+
+    assert "answer length: 0" in text
+    assert "tools: []" not in text
+    assert "finish" not in text
 
 
 def test_cuts_what_is_long(browser: Browser) -> None:
