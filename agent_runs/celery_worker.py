@@ -28,9 +28,7 @@ def install(app: Celery) -> None:
     app.steps["worker"].add(HeartbeatStep)
     worker_shutting_down.connect(_on_shutting_down, weak=False)
     worker_init.connect(_on_init, weak=False)
-    # A worker that cannot give its unfinished messages back to a broker that has gone
-    # stops working for good (kombu 5.7). They are nudges, and need not go back.
-    kombu_redis.QoS.restore_at_shutdown = False
+    kombu_redis.Channel.QoS = NudgeQoS
 
 
 def _on_shutting_down(**_: Any) -> None:
@@ -40,6 +38,24 @@ def _on_shutting_down(**_: Any) -> None:
 def _on_init(**_: Any) -> None:
     # Before a pool forks: children that import at once would all be slow at first.
     llm.warm_up()
+
+
+class NudgeQoS(kombu_redis.QoS):
+    """Lets go of messages whose connection was lost while their runs went on.
+
+    Giving them back or acknowledging them over a connection that is closed ends the
+    worker for good (kombu 5.7). They are nudges: the row says what is to be done.
+    """
+
+    restore_at_shutdown = False
+
+    def ack(self, delivery_tag: str) -> None:
+        if not self.channel.closed:
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if not self.channel.closed:
+            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
 
 
 class HeartbeatStep(bootsteps.StartStopStep):  # type: ignore[misc] # Celery is untyped
