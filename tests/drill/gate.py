@@ -48,11 +48,14 @@ class Gate:
         with self._changed:
             return [visit for visit in self._visits if visit.name == name]
 
+    def all_visits(self) -> list[Visit]:
+        """In the order of arrival."""
+        with self._changed:
+            return list(self._visits)
+
     @property
     def names(self) -> list[str]:
-        """Who came, in the order of arrival."""
-        with self._changed:
-            return [visit.name for visit in self._visits]
+        return [visit.name for visit in self.all_visits()]
 
     def wait_for(self, name: str, *, count: int = 1, seconds: float = SECONDS) -> Visit:
         """The visit of that name and number, as soon as it is there."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests import processes
+from a2a_project import launch
+from tests import peer, processes
 from tests.drill.gate import gate
 from tests.peer import Peer
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.drill.gate import Gate
-    from tests.processes import Installation
+    from tests.processes import Installation, Process
 
 SKILLS = ("read_only", "idempotent", "writing", "stepwise", "answering")
 
@@ -45,6 +47,35 @@ class Stand:
         records = json.dumps({"skills": skills, "clients": clients})
         done = self.site.manage("drill_records", records)
         self.tokens |= json.loads(done.stdout)
+
+    def open(self, **web: str) -> None:
+        """A web process and, meanwhile, the usual records. `web`: its environment."""
+        process = self.site.start("web", launch.web(self.site.port), **web)
+        self.make_records()
+        process.wait_for_line("Uvicorn running on")
+
+    def start_all_workers(self, *, concurrency: int = 8) -> Process:
+        """What a larger installation runs beside the web; gives the worker of runs."""
+        schedule = str(self.site.directory / "beat-schedule")
+        argvs = {
+            "celery": launch.celery_worker(concurrency=concurrency),
+            "celery-periodic": launch.celery_periodic_worker(),
+            "beat": launch.celery_beat(schedule),
+        }
+        started = [self.site.start(name, argv) for name, argv in argvs.items()]
+        for process in started:
+            process.wait_for_line(r"celery@.* ready\.|beat: Starting")
+        return started[0]
+
+    def pretend_a_worker(self, *, seen_ago: float = 0.0) -> None:
+        """A heartbeat of a worker that takes nothing."""
+        self.site.rows(
+            "INSERT INTO agent_runs_workerheartbeat (worker_id, transport, queues, "
+            "last_seen_at, started_at, version, concurrency) VALUES (%s, 'celery', "
+            "'agent_runs', now() - make_interval(secs => %s), now(), 'drill', 1)",
+            secrets.token_hex(16),
+            seen_ago,
+        )
 
     def peer(self, name: str = "client", *, port: int | None = None) -> Peer:
         origin = f"http://127.0.0.1:{port or self.site.port}"
@@ -92,3 +123,11 @@ def stand(
         yield Stand(site=site, gate=opened, _resources=resources)
         # Whoever still waits there would keep its worker from ending.
         opened.open_for_all()
+        _stop_together(site)
+
+
+def _stop_together(site: Installation) -> None:
+    """One after the other would take seconds for each."""
+    running = [process for process in site.processes if process.popen.poll() is None]
+    if running:
+        peer.at_once([process.stop for process in running])

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def drill(tmp_path: Path, postgresql: str, redis_url: str) -> Iterator[Stand]:
     """A web process, the drill's skills and one client; no worker yet."""
     with stand(tmp_path, database=postgresql, redis_url=redis_url) as made:
-        made.make_records()
-        made.site.start_web()
+        made.open()
         yield made
 
 
@@ -35,6 +34,5 @@ def drill_with_broker(
 ) -> Iterator[Stand]:
     """As `drill`, on a Redis that may be stopped."""
     with stand(tmp_path, database=postgresql, redis_url=broker.url) as made:
-        made.make_records()
-        made.site.start_web()
+        made.open()
         yield made

@@ -122,9 +122,7 @@ def _let_a_worker_stop(drill: Stand, peer: Peer) -> tuple[Process, dict[str, str
 def _rescue(drill: Stand, peer: Peer, task_ids: dict[str, str]) -> dict[str, Any]:
     # Also what the stopped worker holds may go on, as soon as it can.
     drill.gate.open_for_all()
-    drill.site.start_celery_worker(concurrency=8)
-    drill.site.start_periodic_worker()
-    drill.site.start_beat()
+    drill.start_all_workers()
     return {
         name: peer.wait_until_ended(task_id, seconds=150)
         for name, task_id in task_ids.items()

@@ -15,6 +15,5 @@ if TYPE_CHECKING:
 def drill(tmp_path: Path, postgresql: str, redis_url: str) -> Iterator[Stand]:
     """One web process, the drill's skills and one client; no worker yet."""
     with stand(tmp_path, database=postgresql, redis_url=redis_url) as made:
-        made.make_records()
-        made.site.start_web()
+        made.open()
         yield made
