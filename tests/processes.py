@@ -324,6 +324,7 @@ def installation(
     *,
     database: str = SQLITE,
     redis_url: str = "",
+    port: int | None = None,
     **environment: str,
 ) -> Iterator[Installation]:
     """An empty, migrated installation. `environment` adds settings of the product.
@@ -331,7 +332,7 @@ def installation(
     With `database=POSTGRESQL` the server is the one that `TEST_DATABASE_URL` names.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = port or free_port()
     name = f"a2a_{secrets.token_hex(6)}"
     with databases.database(directory, database, name) as database_url:
         site = Installation(

@@ -1,0 +1,41 @@
+"""`manage.py conformance_records TOKEN`: the stand's one skill and one client."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand
+
+from a2a_server.models import Client
+from tests import factories
+from tests.conformance.handlers import StandHandler
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_TOKEN = re.compile(r"a2a_[a-z0-9]{12}_[A-Za-z0-9_-]{43}")
+# No kit should meet a limit that it did not ask for.
+TASK_LIMIT = 1000
+
+
+class Command(BaseCommand):
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("token")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        token: str = options["token"]
+        if not _TOKEN.fullmatch(token):
+            self.stderr.write("TOKEN has not the form that clients' tokens have.")
+            raise SystemExit(2)
+        profile = factories.make_profile(
+            "stand", handler=StandHandler.name, configuration=None
+        )
+        client = factories.make_client(
+            "conformance", profiles=[profile], task_limit=TASK_LIMIT
+        )
+        Client.objects.filter(pk=client.pk).update(
+            token_prefix=token.split("_")[1],
+            token_hash=hashlib.sha256(token.encode()).hexdigest(),
+        )
