@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from celery.signals import celeryd_init
 
 from a2a_project import celery_app
@@ -7,6 +8,8 @@ from agent_runs.celery_worker import HeartbeatStep
 from agent_runs.nudges import TASK_NAME
 
 
+# Celery runs Django's checks when it imports the tasks, and these ask the database.
+@pytest.mark.django_db
 def test_knows_the_tasks_that_nudges_and_beat_name() -> None:
     """W5."""
     celery_app.loader.import_default_modules()
