@@ -10,9 +10,16 @@ import pytest
 
 import a2a_project
 from a2a_project import launch
+from a2a_server.errors import REASONS, Reason
+from a2a_server.operations.table import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+# A client alone can be told these, or a capability that is off comes first.
+_NEVER_SAID = {
+    Reason.INVALID_AGENT_RESPONSE,
+    Reason.EXTENDED_AGENT_CARD_NOT_CONFIGURED,
+}
 _READER = re.compile(r'env\.\w+\(\s*"([A-Z0-9_]+)"')
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -80,3 +87,32 @@ def test_the_readme_names_commands_that_exist() -> None:
     assert targets
     for target in targets:
         assert f"\n{target}:" in makefile
+
+
+def test_the_clients_guide_says_what_the_table_of_reasons_says() -> None:
+    """S14, S90."""
+    rows = re.findall(
+        r"^\| ([A-Z_, ]+) \| (-32\d{3}) \| (\d{3})\D", _read("docs/clients.md"), re.M
+    )
+    said = {
+        name: (int(code), int(status))
+        for names, code, status in rows
+        for name in names.split(", ")
+    }
+
+    meant = {
+        reason.value: (int(row.code), row.http_status or 200)
+        for reason, row in REASONS.items()
+        if reason not in _NEVER_SAID
+    }
+    # The status of the whole request's media type; a part's is 200.
+    meant["CONTENT_TYPE_NOT_SUPPORTED"] = (-32005, 415)
+    assert said == meant
+
+
+def test_the_readme_says_yes_to_the_methods_that_work() -> None:
+    yes = re.findall(r"^\| (.+?) \| yes \|", _read("README.md"), re.M)
+
+    methods = {word for row in yes for word in re.findall(r"[A-Z]\w+", row)}
+
+    assert methods == set(OPERATIONS)
