@@ -1,137 +1,25 @@
-"""A gateway of real processes and a real browser in front of it.
+"""The fixtures of this folder, where the browser's driver is installed.
 
-Both serve all tests of a module, so each test goes by what it made itself.
+It belongs to a dependency group of its own (`make browser`), and the other suites must be
+collected without it.
 """
 
 from __future__ import annotations
 
-import re
-import shutil
-from typing import TYPE_CHECKING
+import importlib.util
 
-import pytest
-from django.conf import settings
-
-from tests import processes
-from tests.browser import chromium, gateways, pages, publishing
-from tests.conftest import missing_service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from selenium.webdriver.chrome.webdriver import WebDriver
-
-PICTURES = processes.ROOT / "test-artifacts" / "browser"
-
-
-@pytest.fixture(scope="module")
-def has_javascript(request: pytest.FixtureRequest) -> bool:
-    """Parametrize it, indirectly, with False for a browser that runs none."""
-    return bool(getattr(request, "param", True))
-
-
-@pytest.fixture(scope="module")
-def driver(
-    has_javascript: bool, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[WebDriver]:
-    if program := chromium.missing_program():
-        missing_service(f"{program} is not installed.")
-    profile = tmp_path_factory.mktemp("chromium")
-    with chromium.started(profile, has_javascript=has_javascript) as started:
-        yield started
-
-
-def empty_folder(name: str) -> Path:
-    """For pictures; what an earlier run left in it is gone."""
-    folder = PICTURES / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
-def pictures(request: pytest.FixtureRequest) -> Path:
-    return empty_folder(request.node.name)
-
-
-# --- An empty gateway -----------------------------------------------------------------
-
-
-def _has_services() -> bool:
-    is_postgresql = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
-    return is_postgresql and bool(settings.A2A_REDIS_URL)
-
-
-@pytest.fixture(scope="module")
-def gateway(
-    driver: WebDriver, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[gateways.Gateway]:
-    """One for each browser: on Celery where this run has its services."""
-    folder = tmp_path_factory.mktemp("gateway")
-    services = {"database": processes.POSTGRESQL, "redis_url": settings.A2A_REDIS_URL}
-    with processes.installation(
-        folder, **(services if _has_services() else {})
-    ) as site:
-        yield gateways.start(site)
-
-
-@pytest.fixture(scope="module")
-def token(driver: WebDriver, gateway: gateways.Gateway, has_javascript: bool) -> str:
-    """Of the client that was made, with all it needs, by clicking through the admin."""
-    folder = "publishing-javascript" if has_javascript else "publishing-no-javascript"
-    browser = pages.Browser(
-        driver=driver, origin=gateway.site.origin, pictures=empty_folder(folder)
+if importlib.util.find_spec("selenium"):
+    from tests.browser.fixtures import (  # noqa: F401
+        browser,
+        demo_browser,
+        demonstration,
+        driver,
+        gateway,
+        has_javascript,
+        pictures,
+        programs,
+        signed_in,
+        token,
     )
-    browser.sign_in(gateways.ADMIN, gateways.PASSWORD)
-    publishing.publish(browser)
-    return gateway.site.manage("a2a_client_token", publishing.CLIENT).stdout.strip()
-
-
-@pytest.fixture
-def browser(
-    driver: WebDriver, gateway: gateways.Gateway, token: str, pictures: Path
-) -> pages.Browser:
-    """Signed in to the gateway in which everything was published."""
-    secret = token.split("_", 2)[2]
-    return pages.Browser(
-        driver=driver,
-        origin=gateway.site.origin,
-        pictures=pictures,
-        secrets={token, secret},
-    )
-
-
-# --- The demonstration ----------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def demonstration(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[processes.Installation]:
-    """Its records and a web process."""
-    with processes.installation(tmp_path_factory.mktemp("demonstration")) as site:
-        site.start_web()
-        yield site
-
-
-@pytest.fixture(scope="module")
-def _signed_in(driver: WebDriver, demonstration: processes.Installation) -> None:
-    demo = demonstration.seed()
-    browser = pages.Browser(
-        driver=driver,
-        origin=demonstration.origin,
-        pictures=empty_folder("demonstration"),
-    )
-    browser.sign_in(demo["admin_user"], demo["admin_password"])
-
-
-@pytest.fixture
-def demo_browser(
-    driver: WebDriver,
-    demonstration: processes.Installation,
-    _signed_in: None,
-    pictures: Path,
-) -> pages.Browser:
-    """Signed in to the demonstration; a test leaves the records as they were."""
-    return pages.Browser(driver=driver, origin=demonstration.origin, pictures=pictures)
+else:
+    collect_ignore_glob = ["test_*.py"]

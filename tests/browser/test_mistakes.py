@@ -33,6 +33,26 @@ def test_refuses_an_address_for_an_offline_provider_beside_the_field(
     assert demo_browser.value("Base URL") == "http://127.0.0.1:9"
 
 
+def test_a_refused_form_does_not_bring_the_key_back(demo_browser: Browser) -> None:
+    """P1: it is entered once more; what a page holds is kept in too many places."""
+    key = "sk-browser-0123456789"
+    demo_browser.start_adding("Providers")
+    demo_browser.fill(
+        {
+            "Name": "Mine",
+            "Kind": "OpenAI-compatible endpoint",
+            "Base URL": "ftp://127.0.0.1/",
+            "API key": key,
+        }
+    )
+    demo_browser.secrets.add(key)
+
+    demo_browser.press("Save")
+
+    assert demo_browser.refusal("Base URL") != ""
+    assert demo_browser.value("API key") == ""
+
+
 def test_refuses_a_skill_id_of_the_protocol_and_keeps_the_lines(
     demo_browser: Browser,
 ) -> None:
