@@ -123,14 +123,26 @@ class BoundedHttpTools(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        # Closing would wait for the buffer that nobody reads.
-        self._stalled_timer = self.loop.call_later(
-            self.stalled_seconds, self.transport.abort
-        )
+        self._watch_reader()
 
     def resume_writing(self) -> None:
         self._stop_stalled_timer()
         super().resume_writing()
+
+    def _watch_reader(self) -> None:
+        self._stalled_timer = self.loop.call_later(
+            self.stalled_seconds,
+            self._end_stalled_reader,
+            self.transport.get_write_buffer_size(),
+        )
+
+    def _end_stalled_reader(self, bytes_before: int) -> None:
+        if self.transport.get_write_buffer_size() < bytes_before:
+            # It reads, if slowly: a large answer may take longer than this.
+            self._watch_reader()
+        else:
+            # Closing would wait for the buffer that nobody reads.
+            self.transport.abort()
 
     def _stop_stalled_timer(self) -> None:
         if self._stalled_timer is not None:

@@ -76,10 +76,7 @@ class Threads:
 
 def _with_fresh_connection(function: Callable[[], T]) -> T:
     close_old_connections()
-    try:
-        return function()
-    finally:
-        close_old_connections()
+    return function()
 
 
 def _close_connections(barrier: threading.Barrier) -> None:

@@ -31,6 +31,7 @@ class Application:
     def __init__(self) -> None:
         self.asked = 0
         self.cut = threading.Event()
+        self.begun = threading.Event()
         self.release = threading.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -39,6 +40,7 @@ class Application:
         self.asked += 1
         await receive()
         if scope["path"] == "/slow":
+            self.begun.set()
             await asyncio.to_thread(self.release.wait, ENOUGH)
         size = int(scope["query_string"] or 2)
         length = [(b"content-length", str(size).encode())]
@@ -122,10 +124,13 @@ def test_refuses_a_head_over_the_bounds(
 ) -> None:
     """Without them one connection made a process hold 127 MiB."""
     with serving(application) as server:
+        started = time.monotonic()
         answer = exchange(server, *pieces)
 
         assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
         assert application.asked == 0
+        # At the bound, and not only at the deadline.
+        assert time.monotonic() - started < BoundedHttpTools.head_seconds / 2
 
 
 def test_refuses_endless_trailers(application: Application) -> None:
@@ -188,7 +193,9 @@ def test_a_long_answer_outlives_the_deadline_of_the_next_head(
 ) -> None:
     """A peer may send half of its next request while it waits for this answer."""
     with serving(application, Quick) as server, server.connect() as peer:
-        peer.sendall(b"GET /slow HTTP/1.1\r\nhost: h\r\n\r\nGET /")
+        peer.sendall(b"GET /slow HTTP/1.1\r\nhost: h\r\n\r\n")
+        assert application.begun.wait(ENOUGH)
+        peer.sendall(b"GET /")
         time.sleep(QUICK * 3)
         application.release.set()
 
@@ -205,16 +212,22 @@ def test_aborts_the_connection_of_a_peer_that_stops_reading(
         assert application.cut.wait(ENOUGH)
 
 
-def test_a_slow_reader_that_reads_on_gets_everything(application: Application) -> None:
-    size = 5_000_000
+def test_a_slow_reader_gets_everything_and_keeps_its_connection(
+    application: Application,
+) -> None:
+    size = 20_000_000
     with serving(application, Quick) as server, server.connect() as peer:
         peer.sendall(b"GET /?%d HTTP/1.1\r\nhost: h\r\n\r\n" % size)
         received = 0
         while received < size:
-            received += len(peer.recv(262_144))
-            time.sleep(0.005)
+            data = peer.recv(262_144)
+            assert data, f"the server gave up after {received} bytes"
+            received += len(data)
+            time.sleep(QUICK / 15)
+        time.sleep(QUICK * 3)
+        peer.sendall(GET)
 
-        assert received >= size
+        assert read(peer).startswith(b"HTTP/1.1 200")
 
 
 def test_the_shipped_bounds() -> None:
