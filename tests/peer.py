@@ -7,12 +7,14 @@ keeps whatever comes back as it came.
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -33,10 +35,14 @@ _ENDED = {"COMPLETED", "FAILED", "CANCELED", "REJECTED"}
 
 
 class Peer:
-    """May be used from several threads."""
+    """May be used from several threads. `port` goes around a load balancer."""
 
-    def __init__(self, base_url: str, token: str) -> None:
+    def __init__(self, base_url: str, token: str, *, port: int | None = None) -> None:
         self.base_url = base_url
+        self._host = urlsplit(base_url).netloc
+        self._url = (
+            base_url.replace(self._host, f"127.0.0.1:{port}") if port else base_url
+        )
         self.token = token
         self._numbers = itertools.count(1)
         self._http = httpx2.Client(
@@ -54,16 +60,14 @@ class Peer:
     # --- Calls ------------------------------------------------------------------------
 
     def call(self, method: str, params: dict[str, Any]) -> Answer:
-        request = {
-            "jsonrpc": "2.0",
-            "id": next(self._numbers),
-            "method": method,
-            "params": params,
-        }
-        return self.post(request)
+        return self.post(self._request(method, params))
+
+    def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        number = next(self._numbers)
+        return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
     def post(self, request: object) -> Answer:
-        response = self._http.post(self.base_url, json=request, headers=self.headers)
+        response = self._http.post(self._url, json=request, headers=self.headers)
         return Answer(
             status=response.status_code,
             headers=dict(response.headers),
@@ -72,7 +76,32 @@ class Peer:
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.token}", "A2A-Version": "1.0"}
+        return {
+            "Host": self._host,
+            "Authorization": f"Bearer {self.token}",
+            "A2A-Version": "1.0",
+        }
+
+    # --- For tests that hold the connection themselves --------------------------------
+
+    @property
+    def address(self) -> tuple[str, int]:
+        parts = urlsplit(self.base_url)
+        assert parts.hostname
+        assert parts.port
+        return parts.hostname, parts.port
+
+    def head(self, headers: dict[str, str]) -> bytes:
+        lines = {"Content-Type": "application/json"} | self.headers | headers
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return f"POST {urlsplit(self.base_url).path} HTTP/1.1\r\n{head}\r\n".encode()
+
+    def raw(self, method: str, params: dict[str, Any]) -> bytes:
+        """The bytes of a whole request."""
+        body = json.dumps(self._request(method, params)).encode()
+        return self.head({"Content-Length": str(len(body))}) + body
+
+    # --- Operations -------------------------------------------------------------------
 
     def send(self, text: str, *, wait: bool = False, **choices: Any) -> Answer:
         return self.call("SendMessage", send_params(text, wait=wait, **choices))

@@ -78,9 +78,9 @@ class Stand:
         )
 
     def peer(self, name: str = "client", *, port: int | None = None) -> Peer:
-        origin = f"http://127.0.0.1:{port or self.site.port}"
-        peer = Peer(f"{origin}/a2a", self.tokens[name])
-        return self._resources.enter_context(peer)
+        """A client by its name; `port` chooses among several web processes."""
+        made = Peer(self.site.base_url, self.tokens[name], port=port)
+        return self._resources.enter_context(made)
 
     def run_of(self, task_id: str, *columns: str) -> tuple[Any, ...]:
         """Columns of the run behind a task."""
@@ -94,6 +94,13 @@ class Stand:
     def count(self, table: str) -> int:
         number: int = self.site.rows(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
         return number
+
+    def waiting_slots(self) -> int:
+        """How many requests wait in the installation, by its own count."""
+        prefix = self.site.environment["A2A_REDIS_PREFIX"]
+        with contextlib.closing(self.site.redis()) as client:
+            number: int = client.zcard(f"{prefix}:a2a:waiting")
+            return number
 
     def expire_leases(self) -> None:
         """As if a minute had passed without a renewal."""

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
 
+from a2a_server.models import Client
 from agent_runs.models.llm import ProviderKind
 from tests import factories
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from a2a_server.models import Client, Profile
+    from a2a_server.models import Profile
     from agent_runs.models import LLMConfiguration
 
 
@@ -62,8 +63,12 @@ def _make_configuration(model_url: str) -> LLMConfiguration:
 def _make_client(
     name: str, known: dict[str, Profile], *, skills: list[str], task_limit: int = 100
 ) -> Client:
+    # The factories count from one in every process.
+    number = 1_000 + Client.objects.count()
     return factories.make_client(
         name,
+        token=factories.Token(number),
+        technical_user=factories.make_user(f"user-of-{name}"),
         profiles=[known[skill_id] for skill_id in skills],
         task_limit=task_limit,
     )
