@@ -180,6 +180,19 @@ def test_a_body_shorter_than_announced_is_no_call(
     assert not Task.objects.exists()
 
 
+def test_a_body_longer_than_announced_is_cut_there(
+    server: WebServer, client: Client
+) -> None:
+    """B014: what follows is no part of the call, and no request either."""
+    token = factories.token_of(client).header
+    with server.connect() as peer:
+        peer.sendall(with_length(server, token, call("ListTasks")) + b"x" * 5000)
+        status, _, _ = read_answer(peer)
+
+        assert status in {200, 400}
+        assert _is_closed(peer)
+
+
 def test_a_peer_that_hangs_up_leaves_its_task_and_no_slot(
     server: WebServer, client: Client
 ) -> None:
