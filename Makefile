@@ -85,11 +85,11 @@ browser:
 	$(BIN)/python -m pytest -m browser tests/browser $(PYTEST_OPTIONS)
 
 # The other implementation lives in an environment of its own, so that neither side sees
-# the other's dependencies. A2A_SDK_PYTHON tells the tests where.
+# the other's dependencies. TEST_SDK_PYTHON tells the tests where.
 SDK_VENV ?= .venv-sdk
 
 interop: environment $(SDK_VENV)/installed
-	A2A_SDK_PYTHON="$(abspath $(SDK_VENV))/bin/python" \
+	TEST_SDK_PYTHON="$(abspath $(SDK_VENV))/bin/python" \
 	    $(BIN)/python -m pytest -m interop tests/interop $(PYTEST_OPTIONS)
 
 $(SDK_VENV)/installed: Makefile | environment

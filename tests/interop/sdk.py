@@ -1,0 +1,108 @@
+"""The official SDK in a process of its own, as seen from a test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from a2a_protocol.cards import PROFILE_EXTENSION_URI
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DRIVER = Path(__file__).with_name("client_1_3.py")
+
+
+class SDKError(Exception):
+    """`kind` is the SDK's class; `data` what it tells its user besides the message."""
+
+    def __init__(self, kind: str, message: str, data: dict[str, str] | None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.data = data
+
+
+class SDK:
+    """Clients are connected under a name, and call by it."""
+
+    def __init__(self, python: str, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [python, str(DRIVER)],
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._process.communicate(timeout=20)
+
+    def resolve(self, url: str) -> dict[str, Any]:
+        card: dict[str, Any] = self._order(do="resolve", url=url)
+        return card
+
+    def connect(self, name: str, url: str, token: str, **options: Any) -> None:
+        self._order(do="connect", name=name, url=url, token=token, **options)
+
+    def call(
+        self,
+        method: str,
+        request: dict[str, Any],
+        *,
+        name: str = "client",
+        timeout: float = 30.0,
+    ) -> Any:
+        order = {"name": name, "method": method, "request": request}
+        return self._order(do="call", timeout=timeout, **order)
+
+    def send(
+        self, text: str, *, name: str = "client", **choices: Any
+    ) -> dict[str, Any]:
+        """The one event of an answer that does not stream."""
+        timeout = choices.pop("timeout", 30.0)
+        request = send_request(text, **choices)
+        (event,) = self.call("send_message", request, name=name, timeout=timeout)
+        told: dict[str, Any] = event
+        return told
+
+    def task(self, task_id: str, **choices: Any) -> dict[str, Any]:
+        task: dict[str, Any] = self.call("get_task", {"id": task_id} | choices)
+        return task
+
+    def _order(self, **order: Any) -> Any:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise SDKError(**answer["error"])
+        return answer["result"]
+
+
+def send_request(
+    text: str,
+    *,
+    skill: str = "read_only",
+    message_id: str = "",
+    immediate: bool = False,
+    **message: Any,
+) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "message": {
+            "messageId": message_id or str(uuid.uuid4()),
+            "role": "ROLE_USER",
+            "parts": [{"text": text}],
+        }
+        | message,
+        "configuration": {"returnImmediately": immediate},
+    }
+    if skill:
+        request["metadata"] = {PROFILE_EXTENSION_URI: skill}
+    return request
