@@ -5,8 +5,10 @@
 #   make check    everything a change has to pass: format, lint, types, imports, tests
 #   make lint     the same without the tests
 #   make format   rewrite the code in the house's format
+#   make conformance-server
+#                 what conformance kits drive; PROFILE, PORT, TOKEN, DEDUPLICATE choose
 
-PORT ?= 8000
+PORT ?=
 DATA_DIR ?= var
 VENV ?= .venv
 PYTEST_OPTIONS ?=
@@ -32,6 +34,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format environment faults browser interop \
+    conformance-server \
     lint lint-format lint-code lint-types lint-imports lint-migrations lint-settings
 
 help:
@@ -39,7 +42,7 @@ help:
 
 run:
 	$(call environment,run)
-	@exec $(BIN)/python -m a2a_project.run --port "$(PORT)" --data-dir "$(DATA_DIR)"
+	@exec $(BIN)/python -m a2a_project.run --port "$(or $(PORT),8000)" --data-dir "$(DATA_DIR)"
 
 test: environment
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
@@ -73,6 +76,15 @@ format: environment
 
 environment:
 	$(call environment,dev)
+
+# Also on PostgreSQL and Redis, where TEST_DATABASE_URL and TEST_REDIS_URL name them.
+PROFILE ?= full
+TOKEN ?=
+DEDUPLICATE ?= off
+
+conformance-server: environment
+	@exec $(BIN)/python -m tests.conformance.serve --profile "$(PROFILE)" \
+	    --port "$(or $(PORT),9999)" --token "$(TOKEN)" --deduplicate "$(DEDUPLICATE)"
 
 # What follows needs PostgreSQL and Redis: TEST_DATABASE_URL and TEST_REDIS_URL name them.
 
