@@ -61,9 +61,7 @@ def is_announced(scope: Scope) -> bool:
     )
 
 
-async def read(
-    receive: Receive, limit: int, *, seconds: float = BODY_SECONDS
-) -> bytes:
+async def read(receive: Receive, limit: int, *, seconds: float = BODY_SECONDS) -> bytes:
     """Raise REQUEST_TOO_LARGE, REQUEST_TIMEOUT or PeerGoneError."""
     try:
         async with asyncio.timeout(seconds):

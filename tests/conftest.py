@@ -7,14 +7,17 @@ The cast is three people with no permission at all: `owner` owns what a test is 
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
+from redis import Redis
 
 from agent_runs import handlers
 from tests import factories, processes
+from tests.settings import TEST_REDIS_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +61,17 @@ def _handlers_as_before() -> Iterator[None]:
         handlers.unregister(handler.name)
     for handler in before:
         handlers.register(handler)
+
+
+@pytest.fixture(autouse=True)
+def _redis_as_before() -> Iterator[None]:
+    """What a test counted or took in the Redis of this run is gone after it."""
+    yield
+
+    if TEST_REDIS_URL:
+        with closing(Redis.from_url(TEST_REDIS_URL)) as client:
+            for key in client.scan_iter(f"{settings.A2A_REDIS_PREFIX}:*", count=1000):
+                client.delete(key)
 
 
 def missing_service(sentence: str) -> None:

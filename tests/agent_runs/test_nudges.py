@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import transaction
+from kombu import pools
 
 from a2a_project.celery import app
 from agent_runs import nudges
@@ -37,10 +38,19 @@ def test_without_a_broker_or_with_an_eager_celery_the_row_waits(
 @contextmanager
 def _broker(url: str) -> Iterator[None]:
     before, app.conf.broker_url = app.conf.broker_url, url
+    _forget_connections()
     try:
         yield
     finally:
         app.conf.broker_url = before
+        _forget_connections()
+
+
+def _forget_connections() -> None:
+    """Those that Celery keeps to the broker of before."""
+    pools.reset()
+    app._pool = None
+    app.amqp._producer_pool = None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,6 +13,7 @@ from tests import factories
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from pytest_django import DjangoCaptureOnCommitCallbacks
+    from pytest_django.fixtures import Settings
 
 pytestmark = pytest.mark.django_db
 
@@ -187,7 +188,8 @@ def test_the_reaper_takes_fifty_at_a_time() -> None:
     assert left.count() == 2
 
 
-def test_without_a_broker_nothing_is_nudged_again() -> None:
+def test_without_a_broker_nothing_is_nudged_again(settings: Settings) -> None:
+    settings.A2A_REDIS_URL = ""
     now = clock.database_now()
     run = factories.make_run(due_at=now, nudged_at=None)
 

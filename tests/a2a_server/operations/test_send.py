@@ -46,7 +46,7 @@ from tests.a2a_server.calling import (
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 SETTLED = [state for state in TaskState if state not in ACTIVE_STATES]
 
@@ -460,8 +460,9 @@ def test_a_repeat_is_refused_for_nothing_that_came_since(
     assert again["task"]["id"] == task["id"]
 
 
-def test_a_repeat_waits_as_the_first_would(partner: Client) -> None:
+def test_a_repeat_waits_as_the_first_would(partner: Client, settings: Settings) -> None:
     """S47, S46: with a slot of its own, unless the task has settled."""
+    settings.A2A_REDIS_URL = ""
     task = send(partner, messageId="m-1")
     params = make_params(make_message(messageId="m-1"), immediate=False)
 
@@ -477,7 +478,7 @@ def test_a_repeat_waits_as_the_first_would(partner: Client) -> None:
 
 
 def test_a_repeat_may_be_refused_for_a_slot(
-    partner: Client, settings: SettingsWrapper
+    partner: Client, settings: Settings
 ) -> None:
     """S47."""
     settings.A2A_SERVER_MAX_WAITING_REQUESTS = 1
@@ -524,7 +525,7 @@ def test_the_scope_of_an_id_ends_with_its_task(partner: Client) -> None:
 
 
 def test_ids_may_repeat_where_deduplication_is_off(
-    partner: Client, settings: SettingsWrapper
+    partner: Client, settings: Settings
 ) -> None:
     """S47."""
     settings.A2A_SERVER_DEDUPLICATE_MESSAGES = False
@@ -546,8 +547,9 @@ def test_a_refused_message_leaves_its_id_free(partner: Client) -> None:
 # --- Waiting --------------------------------------------------------------------------
 
 
-def test_waits_until_the_task_has_settled(partner: Client) -> None:
+def test_waits_until_the_task_has_settled(partner: Client, settings: Settings) -> None:
     """S44: SUBMITTED and WORKING are waited through."""
+    settings.A2A_REDIS_URL = ""
     wait = wait_for(partner, make_params(immediate=False))
     assert wait.seconds == conf.blocking_wait().total_seconds() == 20
     assert wait.slot
@@ -631,9 +633,7 @@ def test_history_length_holds_for_the_answer(partner: Client) -> None:
     assert len(read_task(partner, wait.task_id)["history"]) == 1
 
 
-def test_no_free_slot_stores_nothing(
-    partner: Client, settings: SettingsWrapper
-) -> None:
+def test_no_free_slot_stores_nothing(partner: Client, settings: Settings) -> None:
     """S46: returnImmediately needs none."""
     settings.A2A_SERVER_MAX_WAITING_REQUESTS = 1
     wait_for(partner, make_params(immediate=False))
