@@ -17,7 +17,7 @@ from redis import Redis
 
 from agent_runs import handlers
 from tests import factories, processes
-from tests.settings import TEST_REDIS_URL
+from tests.settings import TEST_DIR, TEST_REDIS_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ def _redis_as_before() -> Iterator[None]:
 
     if TEST_REDIS_URL:
         with closing(Redis.from_url(TEST_REDIS_URL)) as client:
-            for key in client.scan_iter(f"{settings.A2A_REDIS_PREFIX}:*", count=1000):
+            for key in client.scan_iter(f"*{TEST_DIR.name}*", count=1000):
                 client.delete(key)
 
 
