@@ -23,6 +23,7 @@ TASK_LIMIT = 1000
 class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("token")
+        parser.add_argument("--task-limit", type=int, default=TASK_LIMIT)
 
     def handle(self, *args: Any, **options: Any) -> None:
         token: str = options["token"]
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             "stand", handler=StandHandler.name, configuration=None
         )
         client = factories.make_client(
-            "conformance", profiles=[profile], task_limit=TASK_LIMIT
+            "conformance", profiles=[profile], task_limit=options["task_limit"]
         )
         Client.objects.filter(pk=client.pk).update(
             token_prefix=token.split("_")[1],
