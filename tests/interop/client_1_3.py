@@ -4,7 +4,7 @@ One JSON object a line in, one a line out. Requests and results are the protocol
 the SDK's own types read and write it, so what comes out is what a user of the SDK sees.
 
     {"do": "resolve", "url": …}                  → {"result": <the card>}
-    {"do": "connect", "name": …, "url": …, "token": …}
+    {"do": "connect", "name": …, "url": …, "token": …, "version": …, "promises": […]}
     {"do": "call", "name": …, "method": …, "request": {…}, "timeout": …}
     → {"result": …} or {"error": {"kind": <class>, "message": …, "data": …}}
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from a2a.client import (
@@ -29,6 +29,9 @@ from a2a.client import (
 from a2a.types import a2a_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 REQUESTS = {
     "send_message": a2a_pb2.SendMessageRequest,
@@ -58,6 +61,7 @@ class Driver:
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
         self._clients: dict[str, Client] = {}
+        self._headers: dict[str, dict[str, str]] = {}
 
     async def perform(self, order: dict[str, Any]) -> Any:
         return await getattr(self, f"_{order.pop('do')}")(**order)
@@ -69,11 +73,17 @@ class Driver:
         return MessageToDict(await self._card(url))
 
     async def _connect(
-        self, name: str, url: str, token: str, streams_anyway: bool = False
+        self,
+        name: str,
+        url: str,
+        token: str,
+        version: str = "",
+        promises: Sequence[str] = (),
     ) -> None:
         card = await self._card(url)
+        self._headers[name] = {"A2A-Version": version} if version else {}
         # As a client would that does not look at the card.
-        card.capabilities.streaming |= streams_anyway
+        ParseDict({"capabilities": dict.fromkeys(promises, True)}, card)
         factory = ClientFactory(ClientConfig(httpx_client=self._http))
         self._clients[name] = factory.create(card, [AuthInterceptor(Token(token))])
 
@@ -86,7 +96,9 @@ class Driver:
     ) -> Any:
         message = ParseDict(request, REQUESTS[method]())
         function = getattr(self._clients[name], method)
-        context = ClientCallContext(timeout=timeout)
+        context = ClientCallContext(
+            timeout=timeout, service_parameters=dict(self._headers[name])
+        )
         if method in _STREAMS:
             events = function(message, context=context)
             return [MessageToDict(event) async for event in events]

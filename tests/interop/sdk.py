@@ -1,19 +1,23 @@
-"""The official SDK in a process of its own, as seen from a test."""
+"""An official SDK in a process of its own, as seen from a test."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
+from tests import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-DRIVER = Path(__file__).with_name("client_1_3.py")
+PYTHON_DRIVER = Path(__file__).with_name("client_1_3.py")
+JAVASCRIPT_DRIVER = Path(__file__).with_name("client_1_3.mjs")
 
 
 class SDKError(Exception):
@@ -28,9 +32,9 @@ class SDKError(Exception):
 class SDK:
     """Clients are connected under a name, and call by it."""
 
-    def __init__(self, python: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [python, str(DRIVER)],
+            command,
             env=dict(environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,8 +61,9 @@ class SDK:
         *,
         name: str = "client",
         timeout: float = 30.0,
+        **options: Any,
     ) -> Any:
-        order = {"name": name, "method": method, "request": request}
+        order = {"name": name, "method": method, "request": request} | options
         return self._order(do="call", timeout=timeout, **order)
 
     def send(
@@ -75,6 +80,23 @@ class SDK:
         task: dict[str, Any] = self.call("get_task", {"id": task_id} | choices)
         return task
 
+    def ended_task(self, task_id: str) -> dict[str, Any]:
+        """Asks until it has ended, as a client that polls would."""
+        seen: list[dict[str, Any]] = []
+
+        def has_ended() -> bool:
+            seen.append(self.task(task_id))
+            state = seen[-1]["status"]["state"]
+            return state not in {"TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"}
+
+        processes.wait_until(has_ended, what="the task's end")
+        return seen[-1]
+
+    def sent(self) -> str:
+        """The body of the last request; the JavaScript driver alone tells it."""
+        body: str = self._order(do="sent")
+        return body
+
     def _order(self, **order: Any) -> Any:
         assert self._process.stdin
         assert self._process.stdout
@@ -84,6 +106,20 @@ class SDK:
         if "error" in answer:
             raise SDKError(**answer["error"])
         return answer["result"]
+
+
+def python_command() -> list[str]:
+    """Empty where the SDK is not installed; see the Makefile."""
+    python = os.environ.get("TEST_SDK_PYTHON", "")
+    return [python, str(PYTHON_DRIVER)] if python else []
+
+
+def javascript_command() -> list[str]:
+    """Likewise; the folder may bring a Node.js of its own."""
+    folder = os.environ.get("TEST_SDK_JAVASCRIPT", "")
+    path = os.pathsep.join([f"{folder}/bin", os.environ["PATH"]])
+    node = shutil.which("node", path=path)
+    return [node, str(JAVASCRIPT_DRIVER), folder] if folder and node else []
 
 
 def send_request(

@@ -12,7 +12,7 @@ import pytest
 
 from tests import conftest
 from tests.drill.stand import Stand, stand
-from tests.interop.sdk import SDK, SDKError, send_request
+from tests.interop.sdk import SDK, SDKError, python_command, send_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,11 +38,11 @@ def drill(
 
 @pytest.fixture(scope="module")
 def sdk(drill: Stand) -> Iterator[SDK]:
-    python = os.environ.get("TEST_SDK_PYTHON", "")
-    if not python:
+    command = python_command()
+    if not command:
         conftest.missing_service("TEST_SDK_PYTHON names no interpreter with the SDK.")
     environment = {"PATH": os.environ["PATH"]}
-    with SDK(python, environment) as started:
+    with SDK(command, environment) as started:
         for name in ("client", "pager"):
             started.connect(name, drill.site.base_url, drill.tokens[name])
         yield started
@@ -258,7 +258,7 @@ def test_streaming_is_refused_with_the_protocols_error(
 ) -> None:
     """S10: also where the client does not look at the card first."""
     token = drill.tokens["client"]
-    sdk.connect("streaming", drill.site.base_url, token, streams_anyway=True)
+    sdk.connect("streaming", drill.site.base_url, token, promises=["streaming"])
     request = {
         "send_message": send_request("streamed"),
         "subscribe": {"id": str(uuid.uuid4())},

@@ -1,0 +1,71 @@
+"""The conformance stand, and the official SDKs as its clients."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import conftest
+from tests.conformance import serve, tokens
+from tests.interop.sdk import SDK, javascript_command, python_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_COMMANDS = {"python": python_command, "javascript": javascript_command}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    origin: str
+    base_url: str
+    token: str
+
+
+@contextmanager
+def _served(directory: Path, *, deduplicate: bool) -> Iterator[Served]:
+    token = tokens.make_token()
+    with serve.stand(directory, token=token, deduplicate=deduplicate) as site:
+        yield Served(origin=site.origin, base_url=site.base_url, token=token)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The stand as kits are given it."""
+    with _served(tmp_path_factory.mktemp("stand"), deduplicate=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def deduplicating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The stand as the product is shipped."""
+    with _served(tmp_path_factory.mktemp("stand"), deduplicate=True) as made:
+        yield made
+
+
+@contextmanager
+def _started(name: str) -> Iterator[SDK]:
+    command = _COMMANDS[name]()
+    if not command:
+        conftest.missing_service(f"The {name} SDK is not installed: make interop.")
+    with SDK(command, {"PATH": os.environ["PATH"]}) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def python_sdk(served: Served) -> Iterator[SDK]:
+    with _started("python") as sdk:
+        sdk.connect("client", served.base_url, served.token)
+        yield sdk
+
+
+@pytest.fixture(scope="session")
+def javascript_sdk(served: Served) -> Iterator[SDK]:
+    with _started("javascript") as sdk:
+        sdk.connect("client", served.origin, served.token)
+        yield sdk
