@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import Group, Permission, User
 
+from a2a_server import documents
 from a2a_server.models import Client, ClientProfile, Profile, Task, TaskState
 from agent_runs import clock, contents
 from agent_runs.models import (
@@ -210,7 +212,7 @@ _RUN_STATES = {
 
 
 def make_task(state: str = TaskState.SUBMITTED, **values: Any) -> Task:
-    """A task with its run, client and profile; its document says its state only."""
+    """A task with its run, client and profile; its document is a head without lists."""
     now = values.pop("now", None) or clock.database_now()
     if "profile" not in values:
         values["profile"] = make_profile()
@@ -224,12 +226,19 @@ def make_task(state: str = TaskState.SUBMITTED, **values: Any) -> Task:
             handler=values["profile"].handler,
             now=now,
         )
-    defaults: dict[str, Any] = {
+    columns: dict[str, Any] = {
+        "id": uuid.uuid4(),
         "state": state,
         "context_id": f"context-{next(_numbers)}",
         "status_at": now,
         "created_at": now,
-        "head": f'{{"status":{{"state":"TASK_STATE_{state.upper()}"}}}}',
-        "history": "[]",
-    }
-    return Task.objects.create(**defaults | values)
+        "history": documents.EMPTY,
+    } | values
+    columns.setdefault("head", _head_of(columns))
+    return Task.objects.create(**columns)
+
+
+def _head_of(columns: dict[str, Any]) -> str:
+    name = documents.TaskName(task_id=columns["id"], context_id=columns["context_id"])
+    status = documents.status(columns["state"], at=columns["status_at"])
+    return documents.head(name, status)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from a2a_protocol import proto_json, types
+from a2a_protocol.json_text import load_json
 from a2a_server.models import TaskState
 from agent_runs.models import RunState
 from tests import factories
@@ -25,6 +27,16 @@ def test_makes_a_task_in_every_state(state: str) -> None:
     task = factories.make_task(state)
 
     assert task.client.technical_user == task.run.owner
+
+
+@pytest.mark.django_db
+def test_the_document_of_a_task_reads_back() -> None:
+    task = factories.make_task("working", context_id="conversation")
+
+    read = proto_json.read(types.Task, load_json(task.head.encode()))
+
+    assert (read.id, read.context_id) == (str(task.pk), "conversation")
+    assert read.status.state == types.TaskState.TASK_STATE_WORKING
 
 
 @pytest.mark.django_db

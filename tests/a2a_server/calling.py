@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -13,8 +12,7 @@ from a2a_protocol.errors import ErrorCode, ProtocolError
 from a2a_protocol.json_text import load_json
 from a2a_protocol.methods import METHODS
 from a2a_protocol.proto_json import read
-from a2a_server import counters, documents
-from a2a_server.documents import TaskName
+from a2a_server import counters
 from a2a_server.models import Task, TaskState
 from a2a_server.operations.calls import Call, Caller, Reply, Wait
 from a2a_server.operations.table import OPERATIONS
@@ -160,12 +158,7 @@ def complete(lease: Lease, *, result: Result | None = None) -> None:
 
 
 def make_task(state: str = TaskState.SUBMITTED, **values: Any) -> Task:
-    """A task in any state, counted and with a document that reads as a task."""
-    now = values.setdefault("now", clock.database_now())
-    name = TaskName(
-        task_id=uuid.uuid4(), context_id=values.setdefault("context_id", "c")
-    )
-    head = documents.head(name, documents.status(state, at=now))
-    task = factories.make_task(state, id=name.task_id, head=head, **values)
+    """A task of the context «c», in any state, that its client's counters know."""
+    task = factories.make_task(state, **{"context_id": "c"} | values)
     counters.add(task.client_id, state)
     return task
