@@ -213,10 +213,6 @@ def task_event(text: str) -> str:
     return f'{{"task":{text}}}'
 
 
-def message_event(text: str) -> str:
-    return f'{{"message":{text}}}'
-
-
 def status_event(task_status: types.TaskStatus, *, name: TaskName) -> str:
     update = types.TaskStatusUpdateEvent(
         task_id=str(name.task_id), context_id=name.context_id, status=task_status

@@ -1,6 +1,6 @@
 """What a client sees of its runs (S60–S65).
 
-Written by `operations/send.py` (the first state) and `projection.py` (every later one),
+Written by `admission.py` (the first state) and `projection.py` (every later one),
 read as text by the operations. A task's document is three JSON texts exactly as they are
 sent: `head` (the task without the other two), `history` and `artifacts` (arrays with one
 element a line, so that the last n are found without parsing).

@@ -65,7 +65,7 @@ class CancelAdmin(HistoryAdmin[M]):
     change_form_template = "agent_runs/cancelable.html"
 
     def run_of(self, row: M) -> AgentRun:
-        """The run of a row that `runs_to_cancel` or `get_object` read."""
+        """The run of a row that `rows_with_runs` or `get_object` read."""
         raise NotImplementedError
 
     def rows_with_runs(self, rows: QuerySet[M]) -> QuerySet[M]:

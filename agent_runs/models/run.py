@@ -32,10 +32,6 @@ class RunState(models.TextChoices):
     def is_terminal(self) -> bool:
         return self in TERMINAL_STATES
 
-    @property
-    def is_waiting(self) -> bool:
-        return self in WAITING_STATES
-
 
 WAITING_STATES = frozenset(
     {
@@ -99,7 +95,8 @@ class AgentRun(models.Model):
         max_length=16, choices=AnswerLevel, default=AnswerLevel.FULL
     )
 
-    # Contents, encrypted. JSON texts; `inputs.py` and `agent_loop.py` know the shapes.
+    # Contents, encrypted. JSON texts: `contents.py` knows the shapes of request and
+    # result, `transcript.py` those of the other two.
     request = EncryptedTextField()
     checkpoint = EncryptedTextField(null=True)
     pending = EncryptedTextField(null=True)

@@ -257,11 +257,6 @@ def test_events_are_stream_responses() -> None:
     task_text = documents.task_text(make_document())
     events = {
         "task": documents.task_event(task_text),
-        "message": documents.message_event(
-            proto_json.write_text(
-                documents.agent_sentence("x", name=NAME, message_id="a")
-            )
-        ),
         "status_update": documents.status_event(status, name=NAME),
         "artifact_update": documents.artifact_event(artifact, name=NAME),
     }
