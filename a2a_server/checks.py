@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
-from django.db import connections
 
 from a2a_server import conf
 
@@ -21,12 +20,9 @@ if TYPE_CHECKING:
     from django.apps import AppConfig
     from django.core.checks import CheckMessage
 
-_LEAST_SQLITE_TIMEOUT = 20
-
 
 def register() -> None:
     checks.register(check_settings, "a2a_server")
-    checks.register(check_sqlite, "a2a_server")
 
 
 def check_settings(
@@ -38,30 +34,6 @@ def check_settings(
         *_check_auth_failures(),
         *_check_card(),
         *_check_redis_url(),
-    ]
-
-
-def check_sqlite(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
-    connection = connections["default"]
-    if connection.vendor != "sqlite":
-        return []
-    options = connection.settings_dict["OPTIONS"]
-    if (
-        options.get("transaction_mode") == "IMMEDIATE"
-        and "journal_mode=wal"
-        in options.get("init_command", "").lower().replace(" ", "")
-        and options.get("timeout", 0) >= _LEAST_SQLITE_TIMEOUT
-    ):
-        return []
-    return [
-        checks.Error(
-            "SQLite is opened with options under which concurrent requests fail.",
-            hint="Keep the OPTIONS of the project's settings: transaction_mode "
-            f"IMMEDIATE, WAL, a timeout of at least {_LEAST_SQLITE_TIMEOUT} seconds.",
-            id="a2a_server.E008",
-        )
     ]
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connections
 
 from a2a_server import checks
 
@@ -21,7 +20,6 @@ def ids() -> list[str]:
 
 def test_the_settings_of_the_tests_are_right() -> None:
     assert found() == []
-    assert checks.check_sqlite(None) == []
 
 
 @pytest.mark.parametrize(
@@ -106,31 +104,3 @@ def test_never_repeats_the_redis_url(settings: SettingsWrapper) -> None:
     settings.A2A_REDIS_URL = "http://:secret@redis.example"
 
     assert "secret" not in str(checks.check_settings(None))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"transaction_mode": "DEFERRED"},
-        {"transaction_mode": "IMMEDIATE", "timeout": 20},
-        {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 5,
-            "init_command": "PRAGMA journal_mode=WAL;",
-        },
-    ],
-)
-def test_refuses_other_options_of_sqlite(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """S48: the default mode loses most of many concurrent sends."""
-    connection = connections["default"]
-    if connection.vendor != "sqlite":
-        pytest.skip("These are the options of SQLite.")
-    monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
-
-    (message,) = checks.check_sqlite(None)
-
-    assert message.id == "a2a_server.E008"
-    assert message.hint
