@@ -72,16 +72,15 @@ class AgentLoop:
             response = self.transcript.last_response
             if response is None:
                 await self._ask_model(self.settings)
-            elif self.run_row.rounds > self.configuration.max_rounds:
+            elif self.transcript.is_last:
                 return _answer_at_the_limit(response)
             elif not self.transcript.turn_calls:
                 return _answer(response)
-            elif self.run_row.rounds == self.configuration.max_rounds:
+            elif self.run_row.rounds >= self.configuration.max_rounds:
                 await self._ask_without_tools()
+            elif ended := self._interrupted_write() or self._scan():
+                return ended
             else:
-                suspended = self._scan()
-                if suspended:
-                    return suspended
                 await self._run_turn()
 
     async def _take_decisions(self) -> None:
@@ -131,6 +130,13 @@ class AgentLoop:
         return response
 
     # --- The turn ---------------------------------------------------------------------
+
+    def _interrupted_write(self) -> Failed | None:
+        """A write that had begun when its worker was lost; nobody knows how far it got."""
+        begun = self.transcript.begun
+        if any(call.tool_call_id == begun for call in self.transcript.open_calls):
+            return Failed(reason=EndReason.LEASE_LOST_AFTER_WRITE)
+        return None
 
     def _scan(self) -> Suspended | None:
         """Approvals first, then questions; what was decided already is let through."""
@@ -194,15 +200,25 @@ class AgentLoop:
         if call.tool_call_id in decisions.answers:
             return gate.answered(call, decisions.answers[call.tool_call_id])
         if tool and tool.effect.is_write:
-            await sync_to_async(self.segment.mark_effects)()
+            await self._begin_write(call, tool)
             return await gate.execute(self.run_row, call, tool)
         return await self._interruptible(gate.execute(self.run_row, call, tool))
+
+    async def _begin_write(self, call: ToolCallPart, tool: Tool) -> None:
+        """From now on the run never starts over, and this call begins once at most."""
+        if not tool.effect.may_repeat:
+            self.transcript.begun = call.tool_call_id
+        self.run_row.has_effects = True
+        await sync_to_async(self.segment.store_checkpoint)(
+            self.transcript.dump(), has_effects=True
+        )
 
     async def _ask_without_tools(self) -> None:
         """The last call: tools stay declared, since some providers insist on them."""
         for call in self.transcript.open_calls:
             self.transcript.journal.append(gate.failed(call, NOT_RUN))
         self.transcript.close_turn()
+        self.transcript.is_last = True
         await self._ask_model(ModelSettings(**self.settings, tool_choice="none"))
 
     # --- Storing ----------------------------------------------------------------------

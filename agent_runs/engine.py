@@ -27,6 +27,7 @@ from agent_runs import (
     redaction,
     registries,
     stopping,
+    store,
     workers,
 )
 from agent_runs.agent_loop import AgentLoop
@@ -57,7 +58,8 @@ from agent_runs.outcomes import (
     Released,
     Suspended,
 )
-from agent_runs.segment import STORE_AWAY, Ending, Segment, SegmentEnded
+from agent_runs.segment import Ending, Segment, SegmentEnded
+from agent_runs.store import STORE_AWAY
 from agent_runs.supervisor import supervisor
 from agent_runs.transcript import Transcript
 
@@ -66,8 +68,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Another release may be able to read what this one cannot.
-_UNREADABLE_DELAY = timedelta(seconds=30)
+# What Python raises to end tasks, generators and processes; a handler may raise it too.
+_WAYS_TO_END = (
+    asyncio.CancelledError,
+    GeneratorExit,
+    KeyboardInterrupt,
+    SystemExit,
+)
 
 
 def execute(run_id: UUID) -> bool:
@@ -96,24 +103,45 @@ def _outcome_of(segment: Segment) -> Outcome | None:
     """Work; None when the row belongs to somebody else by now."""
     try:
         return _work(segment)
-    except (SegmentEnded, asyncio.CancelledError):
-        return Released() if segment.ending is Ending.STOPPING else None
+    except SegmentEnded as ended:
+        return _ended(ended.ending)
     except InputRejected as verdict:
         return Rejected(detail=clean_text(str(verdict)))
-    except ContentsError:
-        logger.warning("unreadable run released", extra=_facts(segment))
-        return Released(delay=_UNREADABLE_DELAY)
+    except ContentsError as error:
+        # A newer release wrote it. Its workers may take it on one of the next tries.
+        summary = f"unreadable: {error}"
+        return Failed(
+            reason=EndReason.NOT_RETRYABLE, summary=summary, is_retryable=True
+        )
     except STORE_AWAY:
         # No move can be made. The lease runs out, and the reaper decides.
         logger.exception("store failed during a segment", extra=_facts(segment))
         return None
     except Exception as error:  # noqa: BLE001 -- a handler may raise anything
         return _failure_of(segment, error)
-    except SystemExit as error:
-        # Of a handler's code. Celery's own ways to end a worker are subclasses.
-        if type(error) is not SystemExit:
-            raise
-        return _failure_of(segment, RuntimeError("the handler asked for an exit"))
+    except _WAYS_TO_END as error:
+        return _ended_by_force(segment, error)
+
+
+def _ended(ending: Ending) -> Outcome | None:
+    return Released() if ending is Ending.STOPPING else None
+
+
+def _ended_by_force(segment: Segment, error: BaseException) -> Outcome | None:
+    """By the supervisor, by Celery, from a terminal, or by a handler's own doing."""
+    if isinstance(error, asyncio.CancelledError) and segment.ending:
+        return _ended(segment.ending)
+    if isinstance(error, SystemExit) and type(error) is not SystemExit:
+        # Celery's own ways to end a worker.
+        raise error
+    if isinstance(error, KeyboardInterrupt):
+        # From a terminal, unless a handler raised it: the work is not done either way.
+        stopping.request_stop()
+        return Failed(
+            reason=EndReason.NOT_RETRYABLE, summary="interrupted", is_retryable=True
+        )
+    name = type(error).__name__
+    return _failure_of(segment, RuntimeError(f"the handler raised {name}"))
 
 
 def _failure_of(segment: Segment, error: Exception) -> Failed:
@@ -139,7 +167,7 @@ def _work(segment: Segment) -> Outcome:
     run_input = load_input(segment.run.request)
     _begin(segment, handler, run_input)
     if isinstance(handler, PlainHandler):
-        return _completed(plain.run(handler, segment, run_input))
+        return _completed(_run_plain(handler, segment, run_input))
     if isinstance(handler, ModelHandler):
         return _work_with_model(segment, handler, run_input)
     raise TypeError("a handler is a ModelHandler or a PlainHandler")
@@ -169,6 +197,13 @@ def _begin(segment: Segment, handler: DomainHandler, run_input: RunInput) -> Non
     content = redaction.event_content(segment.level, run_input.text)
     event = NewEvent(kind=EventKind.REQUEST, facts=facts, content=content)
     segment.store(event=event)
+
+
+def _run_plain(handler: PlainHandler, segment: Segment, run_input: RunInput) -> object:
+    try:
+        return plain.run(handler, segment, run_input)
+    finally:
+        store.leave_no_transaction()
 
 
 def _work_with_model(

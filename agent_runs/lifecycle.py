@@ -285,13 +285,17 @@ def cancel(run_id: UUID) -> bool:
         # many moves before it ends.
 
 
-def still_held(leases: Collection[Lease]) -> set[UUID]:
-    """Which of these runs still belong to their segments; one query."""
-    held = AgentRun.objects.filter(
-        id__in=[lease.run_id for lease in leases], state=RunState.RUNNING
-    ).values_list("id", "lease_owner")
-    owners = {lease.run_id: lease.owner for lease in leases}
-    return {run_id for run_id, owner in held if owners[run_id] == owner}
+def still_held(leases: Collection[Lease]) -> set[str]:
+    """The owners of those leases that still hold their rows; one query.
+
+    By owner and not by run: one process may have two segments of one run, of which the
+    first has lost its lease without noticing yet.
+    """
+    running = AgentRun.objects.filter(
+        id__in={lease.run_id for lease in leases}, state=RunState.RUNNING
+    )
+    owners = {lease.owner for lease in leases}
+    return owners & set(running.values_list("lease_owner", flat=True))
 
 
 def _held(lease: Lease, expired_before: datetime | None) -> dict[str, Any]:

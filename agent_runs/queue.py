@@ -22,6 +22,7 @@ from agent_runs.models import (
     Workspace,
 )
 from agent_runs.models.run import EventKind
+from agent_runs.store import STORE_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,14 +102,22 @@ def reap() -> None:
     """Take runs from segments whose lease has run out, oldest first."""
     now = clock.database_now()
     expired = AgentRun.objects.filter(state=RunState.RUNNING, lease_expires_at__lt=now)
-    columns = "id", "lease_owner", "requeues", "has_effects", "checkpoint"
-    for run in expired.order_by("lease_expires_at").only(*columns)[:_BATCH]:
-        _reap_one(run, now=now)
+    columns = "id", "lease_owner", "requeues", "has_effects"
+    has_checkpoint = Q(checkpoint__isnull=False)
+    oldest = expired.order_by("lease_expires_at").only(*columns)[:_BATCH]
+    for run in oldest.annotate(has_checkpoint=has_checkpoint):
+        try:
+            _reap_one(run, has_checkpoint=run.has_checkpoint, now=now)
+        except STORE_AWAY:
+            raise
+        except Exception:
+            # A row that cannot be moved must not keep the others from being rescued.
+            logger.exception("run not reaped", extra={"run": str(run.id)})
 
 
-def _reap_one(run: AgentRun, *, now: datetime) -> None:
+def _reap_one(run: AgentRun, *, has_checkpoint: bool, now: datetime) -> None:
     lease = lifecycle.Lease(run_id=run.id, owner=run.lease_owner)
-    reason = _why_not_again(run)
+    reason = _why_not_again(run, has_checkpoint=has_checkpoint)
     if reason is None:
         event = NewEvent(kind=EventKind.RETRY, facts={"cause": "lease expired"})
         won = lifecycle.requeue(
@@ -124,8 +133,7 @@ def _reap_one(run: AgentRun, *, now: datetime) -> None:
         )
 
 
-def _why_not_again(run: AgentRun) -> EndReason | None:
-    has_checkpoint = run.__dict__.get("checkpoint") is not None
+def _why_not_again(run: AgentRun, *, has_checkpoint: bool) -> EndReason | None:
     if run.has_effects and not has_checkpoint:
         return EndReason.LEASE_LOST_AFTER_WRITE
     if run.requeues >= MAX_REQUEUES:

@@ -15,12 +15,13 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
 from agent_runs import clock, lifecycle
 from agent_runs.encryption import field_of
 from agent_runs.models import AgentRun, AnswerLevel
 from agent_runs.models.llm import stricter
+from agent_runs.store import STORE_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Other database errors of a handler's queries are its own failures.
-STORE_AWAY = (OperationalError, InterfaceError)
 _RETRY_SECONDS = 0.5
 
 
@@ -69,13 +68,13 @@ class Segment:
         """Called by the supervisor; the first reason stays."""
         with self._lock:
             self._ending = self._ending or ending
-            interrupt = self._interrupt
-        if interrupt:
-            interrupt()
+            # Within the lock: what is interrupted cannot have left its wait meanwhile.
+            if self._interrupt:
+                self._interrupt()
 
     @contextmanager
     def interruptible(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Within, `end` also calls `interrupt`, from another thread."""
+        """Within, `end` also calls `interrupt`, from another thread; it must not block."""
         with self._lock:
             self._interrupt = interrupt
             is_late = self._ending is not None
@@ -91,8 +90,15 @@ class Segment:
     def ending(self) -> Ending | None:
         return self._ending
 
+    @property
+    def is_overdue(self) -> bool:
+        """By this process's clock, whatever the store would say."""
+        return time.monotonic() >= self.lease.runs_out_at
+
     def check(self, *, stopping_counts: bool = True) -> None:
         """Raise `SegmentEnded` when the work should end here."""
+        if self.is_overdue:
+            self.end(Ending.GONE)
         ending = self._ending
         if ending is Ending.STOPPING and not stopping_counts:
             return
@@ -131,7 +137,7 @@ class Segment:
                 time.sleep(_RETRY_SECONDS)
 
     def _may_try_again(self) -> bool:
-        return self._ending is None and time.monotonic() < self.lease.runs_out_at
+        return self._ending is None and not self.is_overdue
 
     def _facts(self) -> dict[str, str]:
         return {"run": str(self.run.id)}

@@ -12,6 +12,7 @@ import multiprocessing
 import time
 
 GRACE_SECONDS = 30.0
+_NAP_SECONDS = 0.1
 
 _stopped_at = multiprocessing.RawValue(ctypes.c_double, 0.0)
 
@@ -23,6 +24,17 @@ def request_stop() -> None:
 
 def is_stopping() -> bool:
     return bool(_stopped_at.value)
+
+
+def wait(seconds: float) -> None:
+    """Sleep so long, or until the process is told to stop.
+
+    In short naps: a lock or an event that a signal handler would set could be the very
+    one that the interrupted thread holds.
+    """
+    ends = time.monotonic() + seconds
+    while not is_stopping() and (left := ends - time.monotonic()) > 0:
+        time.sleep(min(left, _NAP_SECONDS))
 
 
 def grace_is_over() -> bool:

@@ -1,9 +1,10 @@
 """Keeps the leases of this process's segments, beside the code that works (R9, R14).
 
-One daemon thread per process, with a database connection of its own, whatever the number
-of segments. Once a second it asks in one query which runs are still theirs; every 15 s
-it renews their leases and beats. A store that does not answer is asked again until a
-lease would have run out by the monotonic clock; only then is it lost.
+Two daemon threads per process, whatever the number of segments. One has a database
+connection of its own: once a second it asks in one query which leases still hold, every
+15 s it renews them and beats. The other looks at the monotonic clock and at the stop flag
+only, so that a lease ends in time even while the database hangs. A store that fails is
+asked again; a lease is lost when it is gone from its row or has run out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from agent_runs import clock, lifecycle, stopping, workers
 from agent_runs.segment import Ending, Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 logger = logging.getLogger(__name__)
 
@@ -34,62 +35,63 @@ class Supervisor:
     def __init__(self) -> None:
         self._segments: set[Segment] = set()
         self._changed = threading.Condition()
-        # Set while the thread watches nothing and holds no connection.
-        self.idle = threading.Event()
+        self._threads: list[threading.Thread] = []
         self._pid = 0
         self._beaten_at = 0.0
+        # Set while nothing is watched and no connection is held.
+        self.idle = threading.Event()
 
     @contextmanager
     def watching(self, segment: Segment) -> Iterator[None]:
         with self._changed:
-            self._ensure_thread()
+            self._ensure_threads()
             self._segments.add(segment)
-            self._changed.notify()
+            self._changed.notify_all()
         try:
             yield
         finally:
             with self._changed:
                 self._segments.discard(segment)
-                self._changed.notify()
+                self._changed.notify_all()
 
-    def _ensure_thread(self) -> None:
-        if self._pid == os.getpid():
-            return
-        # A forked child has the set of its parent but not the thread.
-        self._segments = set()
-        self._pid = os.getpid()
-        threading.Thread(target=self._run, name="supervisor", daemon=True).start()
+    def _ensure_threads(self) -> None:
+        if self._pid != os.getpid():
+            # A forked child has the set of its parent but not the threads.
+            self._segments, self._threads = set(), []
+            self._pid = os.getpid()
+        if not all(thread.is_alive() for thread in self._threads) or not self._threads:
+            self._threads = [
+                threading.Thread(target=work, name=name, daemon=True)
+                for name, work in (
+                    ("leases", self._watch_store),
+                    ("lease-clock", self._watch_clock),
+                )
+            ]
+            for thread in self._threads:
+                thread.start()
 
-    def _run(self) -> None:
+    # --- The store --------------------------------------------------------------------
+
+    def _watch_store(self) -> None:
         while True:
-            segments = self._wait_for_segments()
+            segments = self._wait_for_segments(self._rest)
             try:
-                self._tick(segments)
+                self._look(segments)
             except DatabaseError:
                 logger.warning("store away: leases not renewed, trying again")
                 connections.close_all()
-            self._end_overdue(segments)
+            except Exception:
+                logger.exception("leases not looked after, trying again")
             self._sleep()
 
-    def _wait_for_segments(self) -> list[Segment]:
-        with self._changed:
-            if not self._segments:
-                # Idle threads hold no connection.
-                connections.close_all()
-                self.idle.set()
-                self._changed.wait_for(lambda: self._segments)
-                self.idle.clear()
-            return list(self._segments)
+    def _rest(self) -> None:
+        connections.close_all()
+        self.idle.set()
 
-    def _sleep(self) -> None:
-        """Until the next tick; at once when there is nothing left to watch."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._segments, TICK_SECONDS)
-
-    def _tick(self, segments: list[Segment]) -> None:
+    def _look(self, segments: list[Segment]) -> None:
         held = lifecycle.still_held([segment.lease for segment in segments])
         for segment in segments:
-            if segment.run.id not in held:
+            if segment.lease.owner not in held:
                 segment.end(Ending.GONE)
             elif time.monotonic() - segment.renewed_at >= RENEW_SECONDS:
                 self._renew(segment)
@@ -103,12 +105,31 @@ class Supervisor:
         else:
             segment.end(Ending.GONE)
 
-    def _end_overdue(self, segments: list[Segment]) -> None:
-        for segment in segments:
-            if time.monotonic() >= segment.lease.runs_out_at:
-                segment.end(Ending.GONE)
-            elif stopping.grace_is_over():
-                segment.end(Ending.STOPPING)
+    # --- The clock --------------------------------------------------------------------
+
+    def _watch_clock(self) -> None:
+        while True:
+            for segment in self._wait_for_segments(lambda: None):
+                if segment.is_overdue:
+                    segment.end(Ending.GONE)
+                elif stopping.grace_is_over():
+                    segment.end(Ending.STOPPING)
+            self._sleep()
+
+    # --- Both -------------------------------------------------------------------------
+
+    def _wait_for_segments(self, rest: Callable[[], None]) -> list[Segment]:
+        with self._changed:
+            if not self._segments:
+                rest()
+                self._changed.wait_for(lambda: self._segments)
+            self.idle.clear()
+            return list(self._segments)
+
+    def _sleep(self) -> None:
+        """Until the next tick; at once when there is nothing left to watch."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._segments, TICK_SECONDS)
 
 
 supervisor = Supervisor()

@@ -1,8 +1,9 @@
 """What a model run remembers between segments: its checkpoint (R8).
 
 The messages up to the last model answer; of the open turn, a journal with the results of
-calls that ran, in the order they ran, and what was decided about it. The system prompt
-is not stored; it is set anew at every model call. Pure: reads and writes text only.
+calls that ran, in the order they ran, what was decided about it, and which call has begun
+that must not begin twice. The system prompt is not stored; it is set anew at every model
+call. Pure: reads and writes text only.
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ class Transcript:
     messages: list[ModelMessage]
     journal: list[ToolResult] = field(default_factory=list)
     decisions: Decisions = field(default_factory=Decisions)
+    # The id of a call that has begun and must not begin again.
+    begun: str = ""
+    # The last answer was asked for with tool use switched off.
+    is_last: bool = False
 
     @classmethod
     def begin(cls, prompt: str) -> Transcript:
@@ -115,7 +120,13 @@ class Transcript:
         journal = [dataclasses.asdict(result) for result in self.journal]
         decisions = dataclasses.asdict(self.decisions)
         return dump_document(
-            {"messages": messages, "journal": journal, "decisions": decisions}
+            {
+                "messages": messages,
+                "journal": journal,
+                "decisions": decisions,
+                "begun": self.begun,
+                "is_last": self.is_last,
+            }
         )
 
     @classmethod
@@ -126,6 +137,8 @@ class Transcript:
             messages=ModelMessagesTypeAdapter.validate_python(stored["messages"]),
             journal=[ToolResult(**result) for result in stored["journal"]],
             decisions=Decisions(**stored["decisions"]),
+            begun=stored["begun"],
+            is_last=stored["is_last"],
         )
 
 

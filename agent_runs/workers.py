@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 BEAT_SECONDS = 15.0
 SEEN_WITHIN = timedelta(seconds=120)
 _PRUNE_AFTER = timedelta(hours=24)
+# A beat may be stored between the moment that is asked about and the look; a row that is
+# further ahead comes from a broken clock.
+_TOLERANCE = timedelta(seconds=2)
 
 # Made at import, before any fork: the children of one worker beat for one row.
 WORKER_ID = secrets.token_hex(16)
@@ -84,7 +87,9 @@ def live_workers(
 ) -> QuerySet[WorkerHeartbeat]:
     """Workers seen within `max_age`; a row from the future is not believed."""
     return WorkerHeartbeat.objects.filter(
-        transport__in=transports, last_seen_at__gte=now - max_age, last_seen_at__lte=now
+        transport__in=transports,
+        last_seen_at__gte=now - max_age,
+        last_seen_at__lte=now + _TOLERANCE,
     )
 
 

@@ -77,11 +77,13 @@ class Toolbox:
         self.tools: list[Tool] = []
         self.ran: list[tuple[str, int]] = []
 
-    def add(self, name: str, *, says: str | Exception = "ok", **values: Any) -> None:
+    def add(
+        self, name: str, *, says: str | BaseException = "ok", **values: Any
+    ) -> None:
         async def execute(call: ToolCall) -> str:
             assert isinstance(call.arguments, Arguments)
             self.ran.append((name, call.arguments.value))
-            if isinstance(says, Exception):
+            if isinstance(says, BaseException):
                 raise says
             return says
 
@@ -408,6 +410,59 @@ def test_a_write_is_marked_before_it_runs(toolbox: Toolbox) -> None:
     _run(segment, Script([("write", "{}")], "done"))
 
     assert AgentRun.objects.get(id=segment.run.id).has_effects
+
+
+class KilledError(BaseException):
+    pass
+
+
+def _kill_within(toolbox: Toolbox, effect: Effect) -> Script:
+    """A first segment that dies inside its write, whatever the write did."""
+    toolbox.add("write", effect=effect, says=KilledError())
+    return Script([("write", "{}")], "done")
+
+
+def test_a_write_that_had_begun_is_not_begun_again(toolbox: Toolbox) -> None:
+    """Invariant 4, R12: nobody knows how far it got."""
+    script = _kill_within(toolbox, Effect.NON_IDEMPOTENT_WRITE)
+    first = _segment("write")
+    with pytest.raises(KilledError):
+        _run(first, script)
+
+    ended = _run(_again(first), script)
+
+    assert ended == Failed(reason=EndReason.LEASE_LOST_AFTER_WRITE)
+    assert len(toolbox.ran) == 1
+
+
+def test_an_idempotent_write_is_begun_again(toolbox: Toolbox) -> None:
+    script = _kill_within(toolbox, Effect.IDEMPOTENT_WRITE)
+    first = _segment("write")
+    with pytest.raises(KilledError):
+        _run(first, script)
+    toolbox.tools.clear()
+    toolbox.add("write", effect=Effect.IDEMPOTENT_WRITE)
+
+    ended = _run(_again(first), script)
+
+    assert ended == ModelAnswer(text="done")
+    assert len(toolbox.ran) == 2
+
+
+def test_a_lower_round_limit_of_a_later_segment_still_gives_the_last_call(
+    toolbox: Toolbox,
+) -> None:
+    """R5."""
+    toolbox.add("look", says=KilledError())
+    script = Script([("look", "{}")], "that is all")
+    first = _segment("look", max_rounds=5)
+    with pytest.raises(KilledError):
+        _run(first, script)
+    type(first.run.configuration).objects.update(max_rounds=1)
+
+    ended = _run(_again(first), script)
+
+    assert ended == ModelAnswer(text="that is all", is_truncated=True)
 
 
 def test_a_canceled_run_starts_no_further_tool(toolbox: Toolbox) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 
 from agent_runs import (
     clock,
@@ -152,7 +153,14 @@ def test_a_refused_input_rejects_the_run_with_the_handlers_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError("postgres://u:pw@db/x"), SystemExit(3)], ids=repr
+    "error",
+    [
+        RuntimeError("postgres://u:pw@db/x"),
+        SystemExit(3),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+    ],
+    ids=repr,
 )
 def test_an_exception_of_a_handler_fails_the_run(
     error: BaseException, caplog: pytest.LogCaptureFixture
@@ -543,7 +551,46 @@ def test_a_stopping_worker_releases_its_run_when_the_grace_is_over(
     assert (run.state, run.requeues) == (RunState.QUEUED, 0)
 
 
-def test_a_run_of_another_release_is_released_for_a_worker_that_reads_it() -> None:
+def test_an_interrupted_terminal_leaves_the_run_for_later() -> None:
+    def work(_: RunContext) -> Result:
+        raise KeyboardInterrupt
+
+    _plain(work)
+    try:
+        run = _executed(_queued())
+        assert stopping.is_stopping()
+    finally:
+        stopping.reset()
+
+    assert (run.state, run.requeues) == (RunState.QUEUED, 1)
+
+
+@pytest.mark.parametrize(
+    "leave_open",
+    [
+        lambda: connection.cursor().execute("BEGIN"),
+        lambda: connection.set_autocommit(False),
+        lambda: transaction.atomic().__enter__(),
+    ],
+    ids=["raw BEGIN", "autocommit off", "atomic"],
+)
+def test_a_transaction_that_a_handler_leaves_open_swallows_no_outcome(
+    leave_open: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(_: RunContext) -> Result:
+        leave_open()
+        return Result(outputs=(text_output("done"),))
+
+    _plain(work)
+
+    run = _executed(_queued())
+
+    assert run.state == RunState.COMPLETED
+    assert connection.get_autocommit()
+    assert "transaction was left open" in caplog.text
+
+
+def test_a_run_of_another_release_is_tried_again_and_not_for_ever() -> None:
     run = _queued("llm.text", configuration=factories.make_configuration())
     run.checkpoint = dump_document({"messages": []}).replace(
         '"format": 1', '"format": 2'
@@ -552,8 +599,11 @@ def test_a_run_of_another_release_is_released_for_a_worker_that_reads_it() -> No
 
     _executed(run)
 
-    assert (run.state, run.requeues) == (RunState.QUEUED, 0)
+    assert (run.state, run.requeues) == (RunState.QUEUED, 1)
     assert run.due_at > clock.database_now()
+
+    AgentRun.objects.update(requeues=3, due_at=clock.database_now())
+    assert _executed(run).end_reason == EndReason.RETRIES_EXHAUSTED
 
 
 def test_the_supervisor_holds_no_connection_when_there_is_nothing_to_do() -> None:

@@ -40,7 +40,8 @@ def changes() -> Iterator[list[RunChange]]:
 
 def _claimed(**values: object) -> tuple[AgentRun, Lease]:
     run = factories.make_run(RunState.QUEUED, **values)
-    lease = lifecycle.claim(run.id, owner="me", now=clock.database_now())
+    owner = f"me-{run.id}"
+    lease = lifecycle.claim(run.id, owner=owner, now=clock.database_now())
     assert lease
     return run, lease
 
@@ -82,12 +83,12 @@ def test_claim_leaves_a_run_that_is_not_due() -> None:
 
 def test_only_one_of_two_claims_wins(caplog: pytest.LogCaptureFixture) -> None:
     """R2, R3: the loser gets no error, and the log says so."""
-    run, _ = _claimed()
+    run, lease = _claimed()
     caplog.set_level(logging.INFO)
 
     assert lifecycle.claim(run.id, owner="you", now=clock.database_now()) is None
     run.refresh_from_db()
-    assert run.lease_owner == "me"
+    assert run.lease_owner == lease.owner
     assert "move lost" in caplog.text
 
 
@@ -285,8 +286,18 @@ def test_a_move_that_is_not_in_the_table_is_a_programming_error() -> None:
 
 
 def test_still_held_tells_whose_rows_are_gone() -> None:
-    kept, kept_lease = _claimed()
+    _kept, kept_lease = _claimed()
     gone, gone_lease = _claimed()
     lifecycle.cancel(gone.id)
 
-    assert lifecycle.still_held([kept_lease, gone_lease]) == {kept.id}
+    assert lifecycle.still_held([kept_lease, gone_lease]) == {kept_lease.owner}
+
+
+def test_a_lost_lease_does_not_hide_the_next_one_of_the_same_run() -> None:
+    """One process may still work on a segment whose run it has claimed again."""
+    run, lost = _claimed()
+    AgentRun.objects.filter(id=run.id).update(lease_owner="the next")
+    living = Lease(run_id=run.id, owner="the next")
+
+    assert lifecycle.still_held([living, lost]) == {"the next"}
+    assert lifecycle.still_held([lost, living]) == {"the next"}

@@ -4,10 +4,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import IntegrityError
 
 from agent_runs import clock, lifecycle, queue
 from agent_runs.contents import RunInput, TextPart, load_input
 from agent_runs.models import AgentRun, AnswerLevel, EndReason, RunState
+from agent_runs.signals import RunChange, run_changed
 from tests import factories
 
 if TYPE_CHECKING:
@@ -116,6 +118,27 @@ def test_the_reaper_leaves_a_living_lease() -> None:
 
     run.refresh_from_db()
     assert run.state == RunState.RUNNING
+
+
+def test_a_run_that_cannot_be_reaped_does_not_keep_the_others_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R12."""
+    poisoned, other = _expired(), _expired()
+
+    def refuse(change: RunChange, **_: object) -> None:
+        if change.run_id == poisoned.id:
+            raise IntegrityError
+
+    run_changed.connect(refuse)
+    try:
+        queue.reap()
+    finally:
+        run_changed.disconnect(refuse)
+
+    other.refresh_from_db()
+    assert other.state == RunState.QUEUED
+    assert "run not reaped" in caplog.text
 
 
 @pytest.mark.parametrize("state", ["waiting_for_input", "waiting_for_approval"])

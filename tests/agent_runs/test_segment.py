@@ -78,6 +78,17 @@ def test_after_the_wait_nothing_is_interrupted_any_more() -> None:
     assert interrupted == []
 
 
+def test_a_lease_that_ran_out_is_noticed_at_the_next_check() -> None:
+    """R9: even where no supervisor could tell."""
+    segment = make_segment()
+    segment.lease.runs_out_at = 0.0
+
+    with pytest.raises(SegmentEnded):
+        segment.check()
+
+    assert segment.ending is Ending.GONE
+
+
 def test_a_stop_need_not_count() -> None:
     segment = make_segment()
     segment.end(Ending.STOPPING)

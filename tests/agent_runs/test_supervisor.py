@@ -78,6 +78,49 @@ def test_a_lease_that_ran_out_by_the_monotonic_clock_is_lost(
     assert _ends(supervisor, segment) is Ending.GONE
 
 
+def test_a_store_that_hangs_does_not_keep_a_lease_alive(
+    monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor
+) -> None:
+    """R9: by the monotonic clock, whatever the database does."""
+    answers = threading.Event()
+
+    def hang(*_: object) -> set[str]:
+        answers.wait(10)
+        return set()
+
+    segment = make_segment()
+    monkeypatch.setattr(lifecycle, "still_held", hang)
+    segment.lease.runs_out_at = time.monotonic() + 0.1
+    try:
+        ending = _ends(supervisor, segment)
+    finally:
+        answers.set()
+
+    assert ending is Ending.GONE
+
+
+def test_whatever_goes_wrong_supervision_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+    supervisor: Supervisor,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    segment = make_segment()
+    with monkeypatch.context() as patched:
+        failed = threading.Event()
+
+        def fail(*_: object) -> set[str]:
+            failed.set()
+            raise RuntimeError
+
+        patched.setattr(lifecycle, "still_held", fail)
+        with supervisor.watching(segment):
+            assert failed.wait(5)
+    lifecycle.cancel(segment.run.id)
+
+    assert _ends(supervisor, segment) is Ending.GONE
+    assert "leases not looked after" in caplog.text
+
+
 def test_a_store_that_is_away_does_not_end_a_segment_at_once(
     monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor
 ) -> None:

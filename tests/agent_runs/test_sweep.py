@@ -3,12 +3,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError
 
 from agent_runs import clock, handlers, stopping, sweep
 from agent_runs.contents import Result
 from agent_runs.effects import Effect
 from agent_runs.handlers import PlainHandler, RunContext
 from agent_runs.models import AgentRun, RunState
+from agent_runs.signals import RunChange, run_changed
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,6 +81,26 @@ def test_a_stopping_process_starts_nothing() -> None:
         assert sweep.run_tick(limit=10, max_seconds=50).runs == 0
     finally:
         stopping.reset()
+
+
+def test_a_run_that_cannot_be_worked_with_does_not_keep_the_others_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R12: its claim breaks the numbers of its own events."""
+    *others, poisoned = _queue(3)
+
+    def refuse(change: RunChange, **_: object) -> None:
+        if change.run_id == poisoned.id:
+            raise IntegrityError
+
+    run_changed.connect(refuse)
+    try:
+        tick = sweep.run_tick(limit=10, max_seconds=50)
+    finally:
+        run_changed.disconnect(refuse)
+
+    assert (tick.runs, _completed()) == (len(others), len(others))
+    assert "run passed over" in caplog.text
 
 
 def test_a_tick_picks_up_the_run_of_a_worker_that_died() -> None:

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize(
     ("age", "available"),
-    [(0, True), (119, True), (121, False), (-5, False)],
-    ids=["now", "just in time", "121 s ago", "from the future"],
+    [(0, True), (119, True), (121, False), (-1, True), (-5, False)],
+    ids=["now", "just in time", "121 s ago", "a moment later", "from the future"],
 )
 @pytest.mark.parametrize("transport", list(Transport))
 def test_a_worker_counts_for_two_minutes(

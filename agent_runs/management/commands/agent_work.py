@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import signal
-import threading
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -52,7 +51,6 @@ class Command(ExitCommand):
         parser.add_argument("--json", action="store_true", help="print for machines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self._wake = threading.Event()
         if options["loop"]:
             self._listen()
         llm.warm_up()
@@ -60,7 +58,9 @@ class Command(ExitCommand):
             self._announce()
             self._tick(options)
             while options["loop"] and not stopping.is_stopping():
-                self._wake.wait(options["interval"])
+                # Where there was work there may be more; an idle loop waits.
+                if not self._has_worked:
+                    stopping.wait(options["interval"])
                 self._tick_again(options)
         except DatabaseError as error:
             raise ExitError("The database cannot be used.", code=1) from error
@@ -71,9 +71,9 @@ class Command(ExitCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    @staticmethod
+    def _on_signal(number: int, frame: FrameType | None) -> None:
         stopping.request_stop()
-        self._wake.set()
 
     @staticmethod
     def _announce() -> None:
@@ -86,14 +86,12 @@ class Command(ExitCommand):
         tick = sweep.run_tick(
             limit=options["limit"], max_seconds=options["max_seconds"]
         )
-        if tick.runs:
-            # Where there was work there may be more; an idle loop waits.
-            self._wake.set() if not stopping.is_stopping() else None
+        self._has_worked = tick.runs > 0
         self._print(tick, options)
 
     def _tick_again(self, options: dict[str, Any]) -> None:
         """Within the loop a store that is away is waited for, not died of."""
-        self._wake.clear()
+        self._has_worked = False
         close_old_connections()
         try:
             self._tick(options)

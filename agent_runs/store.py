@@ -1,0 +1,33 @@
+"""The connection below the ORM: what failures mean, and what must not be left on it."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import InterfaceError, OperationalError, connection
+
+logger = logging.getLogger(__name__)
+
+# The database is away, and may be back; other errors are mistakes of whoever asked.
+STORE_AWAY = (OperationalError, InterfaceError)
+
+
+def leave_no_transaction() -> None:
+    """Drop the thread's connection if somebody's code left a transaction open on it.
+
+    What follows would be stored inside that transaction, or never.
+    """
+    if connection.connection is None:
+        return
+    if connection.in_atomic_block or not connection.get_autocommit() or _is_open():
+        logger.error("a transaction was left open; its connection is dropped")
+        connection.in_atomic_block = False
+        connection.close()
+
+
+def _is_open() -> bool:
+    """Whether the driver is in a transaction that Django knows nothing of."""
+    raw = connection.connection
+    if connection.vendor == "postgresql":
+        return bool(raw.info.transaction_status != raw.info.transaction_status.IDLE)
+    return bool(raw.in_transaction)
