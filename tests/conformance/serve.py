@@ -38,6 +38,10 @@ SETTINGS = {
     # Kits fail on purpose; no limit may be met below fifty calls a second.
     "A2A_SERVER_AUTH_FAILURES": "1000/10",
 }
+USAGE = (
+    "make conformance-server [PROFILE=full|minimal] [PORT=9999] [TOKEN=a2a_…] "
+    "[DEDUPLICATE=on|off]"
+)
 _LOOK_SECONDS = 0.5
 
 
@@ -80,7 +84,7 @@ def _start(site: Installation, token: str) -> None:
     site.manage("conformance_records", token)
     web.wait_for_line("Uvicorn running on")
     if site.redis_url:
-        celery.wait_for_line(r"celery@.* ready\.")
+        celery.wait_for_line(r"runs@.* ready\.")
     processes.wait_until(
         lambda: site.live_workers() or sweep.popen.poll() is not None,
         seconds=processes.READY_SECONDS,
@@ -127,7 +131,7 @@ def _wait_for_an_end(site: Installation) -> Process:
 
 
 def _read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make conformance-server")
+    parser = argparse.ArgumentParser(prog="make conformance-server", usage=USAGE)
     parser.add_argument("--profile", choices=PROFILES, default="full")
     parser.add_argument("--port", type=_port, default=9999)
     parser.add_argument("--token", type=_token, default="")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
@@ -11,11 +10,11 @@ from django.core.management.base import BaseCommand
 from a2a_server.models import Client
 from tests import factories
 from tests.conformance.handlers import StandHandler
+from tests.conformance.tokens import is_token
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-_TOKEN = re.compile(r"a2a_[a-z0-9]{12}_[A-Za-z0-9_-]{43}")
 # No kit should meet a limit that it did not ask for.
 TASK_LIMIT = 1000
 
@@ -27,7 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         token: str = options["token"]
-        if not _TOKEN.fullmatch(token):
+        if not is_token(token):
             self.stderr.write("TOKEN has not the form that clients' tokens have.")
             raise SystemExit(2)
         profile = factories.make_profile(
