@@ -35,18 +35,24 @@ def sweep(*options: str) -> tuple[str, ...]:
 
 
 def celery_worker(
-    *, queue: str = "agent_runs", pool: str = "threads", concurrency: int = 16
+    *,
+    name: str = "runs",
+    queue: str = "agent_runs",
+    pool: str = "threads",
+    concurrency: int = 16,
 ) -> tuple[str, ...]:
     return (
         *(sys.executable, "-m", "celery", "-A", "a2a_project", "worker"),
-        *(f"--queues={queue}", f"--pool={pool}", f"--concurrency={concurrency}"),
+        # Two workers of one host must not share a name; %h is the host's.
+        *(f"--hostname={name}@%h", f"--queues={queue}"),
+        *(f"--pool={pool}", f"--concurrency={concurrency}"),
         *("--without-gossip", "--without-mingle", "--loglevel=INFO"),
     )
 
 
 def celery_periodic_worker() -> tuple[str, ...]:
     """Its own process, so that the reaper never waits behind runs (W6)."""
-    return celery_worker(queue="agent_sweep", concurrency=2)
+    return celery_worker(name="jobs", queue="agent_sweep", concurrency=2)
 
 
 def celery_beat(schedule_file: str) -> tuple[str, ...]:

@@ -215,13 +215,13 @@ class Installation:
     ) -> Process:
         argv = launch.celery_worker(pool=pool, concurrency=concurrency)
         process = self.start("celery", argv, **environment)
-        process.wait_for_line(r"celery@.* ready\.")
+        process.wait_for_line(r"runs@.* ready\.")
         return process
 
     def start_periodic_worker(self, **environment: str) -> Process:
         argv = launch.celery_periodic_worker()
         process = self.start("celery-periodic", argv, **environment)
-        process.wait_for_line(r"celery@.* ready\.")
+        process.wait_for_line(r"jobs@.* ready\.")
         return process
 
     def start_beat(self, **environment: str) -> Process:

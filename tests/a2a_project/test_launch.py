@@ -16,3 +16,9 @@ def test_periodic_jobs_have_a_queue_of_their_own() -> None:
     """W6."""
     assert "--queues=agent_sweep" in launch.celery_periodic_worker()
     assert "--queues=agent_runs" in launch.celery_worker()
+
+
+def test_the_workers_of_a_host_have_different_names() -> None:
+    """Celery takes two of one name for the same worker and warns."""
+    assert "--hostname=runs@%h" in launch.celery_worker()
+    assert "--hostname=jobs@%h" in launch.celery_periodic_worker()

@@ -64,7 +64,7 @@ class Stand:
         }
         started = [self.site.start(name, argv) for name, argv in argvs.items()]
         for process in started:
-            process.wait_for_line(r"celery@.* ready\.|beat: Starting")
+            process.wait_for_line(r"(runs|jobs)@.* ready\.|beat: Starting")
         return started[0]
 
     def pretend_a_worker(self, *, seen_ago: float = 0.0) -> None:

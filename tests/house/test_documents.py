@@ -79,6 +79,28 @@ def test_web_processes_are_started_with_the_same_options_everywhere(name: str) -
     assert set(launch.WEB_OPTIONS) <= words
 
 
+_WORKERS = {
+    "worker": launch.celery_worker(),
+    "jobs": launch.celery_periodic_worker(),
+    "beat": launch.celery_beat("FILE"),
+}
+
+
+@pytest.mark.parametrize("worker", _WORKERS)
+@pytest.mark.parametrize("name", ["compose.yaml", "docs/operations.md"])
+def test_workers_are_started_with_the_same_options_everywhere(
+    name: str, worker: str
+) -> None:
+    """W6."""
+    lines = _read(name).replace("\\\n", " ").splitlines()
+
+    commands = [set(line.split()) for line in lines if " -m celery " in line]
+
+    # Where beat keeps its schedule is each installation's own.
+    options = {o for o in _WORKERS[worker][2:] if not o.startswith("--schedule=")}
+    assert any(options <= command for command in commands)
+
+
 def test_the_readme_names_commands_that_exist() -> None:
     makefile = _read("Makefile")
 
