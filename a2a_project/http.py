@@ -3,17 +3,22 @@
 Started with `--http a2a_project.http:BoundedHttpTools`. Without it one connection may
 hold any amount of header in memory, or stay open for ever by sending nothing or by
 reading nothing. Bodies are bounded where they are read.
+
+One request of a connection is answered at a time, and what a peer sends ahead of an
+answer waits unparsed. Reading never stops for it: a peer that hangs up is noticed at
+once, whatever it has sent before.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     import asyncio
 
+    from uvicorn._types import ASGI3Application
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 
@@ -22,18 +27,26 @@ class HeadTooLargeError(Exception):
 
 
 class BoundedHttpTools(HttpToolsProtocol):
-    """`_head_bytes` counts what the parser reported, `_unparsed_bytes` what it holds."""
+    """`_head_bytes` counts what the parser reported, `_unparsed_bytes` what it holds.
+
+    `_running` is the request that is being answered; `cycle`, the server's own, is the
+    last one parsed. `_ahead` is what came after the requests that were parsed.
+    """
 
     max_head_bytes = 64 * 1024
     max_headers = 100
     head_seconds = 10.0
     stalled_seconds = 30.0
+    max_ahead_bytes = 64 * 1024
 
     _is_in_head = True
+    _has_ended_message = False
     _head_bytes = 0
     _unparsed_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
     _stalled_timer: asyncio.TimerHandle | None = None
+    _running: RequestResponseCycle | None = None
+    _ahead = b""
 
     def connection_made(  # type: ignore[override]
         self, transport: asyncio.Transport
@@ -44,24 +57,34 @@ class BoundedHttpTools(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
         self._stop_stalled_timer()
+        self._tell_running()
         super().connection_lost(exc)
 
     # --- The head of a request --------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        if self._is_behind_another():
+            self._keep(data)
+            return
         # Blank lines before a request make no request, and keep the server's own timer
         # from closing the connection.
         if self._is_in_head and self._head_timer is None:
             self._start_head_timer()
+        self._has_ended_message = False
         super().data_received(data)
-        if not self._is_in_head:
+        if self._is_behind_another():
+            # The server pauses for what it has parsed ahead.
+            self.flow.resume_reading()
+        self._count_unparsed(len(data))
+
+    def _count_unparsed(self, size: int) -> None:
+        # How much of a read came after a message's end, only the parser knows.
+        if not self._is_in_head or self._has_ended_message:
             return
-        self._unparsed_bytes += len(data)
-        if (
-            self._unparsed_bytes > self.max_head_bytes
-            and not self.transport.is_closing()
-        ):
-            self._refuse_head()
+        self._unparsed_bytes += size
+        is_over = self._unparsed_bytes > self.max_head_bytes
+        if is_over and not self.transport.is_closing():
+            self.send_400_response("Request header too large.")
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
@@ -85,23 +108,14 @@ class BoundedHttpTools(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._is_in_head = True
+        self._is_in_head = self._has_ended_message = True
+        self._unparsed_bytes = 0
         super().on_message_complete()
 
     def _count(self, size: int) -> None:
         self._head_bytes += size
         if self._head_bytes > self.max_head_bytes:
             raise HeadTooLargeError
-
-    def _refuse_head(self) -> None:
-        if self._is_answering():
-            self.transport.abort()
-        else:
-            self.send_400_response("Request header too large.")
-
-    def _is_answering(self) -> bool:
-        cycle = cast("RequestResponseCycle | None", self.cycle)
-        return cycle is not None and not cycle.response_complete
 
     def _start_head_timer(self) -> None:
         self._head_timer = self.loop.call_later(self.head_seconds, self._end_slow_head)
@@ -113,11 +127,63 @@ class BoundedHttpTools(HttpToolsProtocol):
 
     def _end_slow_head(self) -> None:
         self._head_timer = None
-        if self._is_answering():
-            # The next request may take until this answer is out, and then its time.
-            self._start_head_timer()
-        elif not self.transport.is_closing():
+        if not self.transport.is_closing():
             self.transport.close()
+
+    # --- A peer that sends ahead ------------------------------------------------------
+
+    def _start_asgi_task(
+        self, cycle: RequestResponseCycle, app: ASGI3Application
+    ) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._ahead and not self._is_behind_another():
+            data, self._ahead = self._ahead, b""
+            if not self.transport.is_closing():
+                self.data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        running = self._answering()
+        if running is None:
+            super().send_400_response(msg)
+        elif self._is_behind_another():
+            # The answer that is due goes out, and nothing after it.
+            running.keep_alive = False
+        elif running.response_started:
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def _keep(self, data: bytes) -> None:
+        running = self._answering()
+        if running is None or not running.keep_alive:
+            return
+        if len(self._ahead) + len(data) > self.max_ahead_bytes:
+            # It has to send again what was not answered (RFC 9112 section 9.3.2).
+            running.keep_alive = False
+            self._ahead = b""
+        else:
+            self._ahead += data
+
+    def _is_behind_another(self) -> bool:
+        """Whether what comes next belongs to a later request than the one answered."""
+        return self._answering() is not None and (
+            self._is_in_head or bool(self.pipeline)
+        )
+
+    def _answering(self) -> RequestResponseCycle | None:
+        running = self._running
+        return None if running is None or running.response_complete else running
+
+    def _tell_running(self) -> None:
+        # The server tells the last request parsed, which may not have begun.
+        running = self._answering()
+        if running is not None:
+            running.disconnected = True
+            running.message_event.set()
 
     # --- A peer that stops reading ----------------------------------------------------
 

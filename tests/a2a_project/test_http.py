@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import struct
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,6 @@ from a2a_project.http import BoundedHttpTools
 from tests.web_server import ENOUGH, WebServer, serving
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
 
 QUICK = 0.3
@@ -25,11 +26,30 @@ class Quick(BoundedHttpTools):
     stalled_seconds = QUICK
 
 
+class Attentive(BoundedHttpTools):
+    """Lets a test wait until the server has read so many bytes."""
+
+    arrived = 0
+    arrival = threading.Condition()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        with self.arrival:
+            Attentive.arrived += len(data)
+            self.arrival.notify_all()
+
+    @classmethod
+    def await_bytes(cls, count: int) -> None:
+        with cls.arrival:
+            assert cls.arrival.wait_for(lambda: cls.arrived >= count, ENOUGH)
+
+
 class Application:
-    """Answers as many bytes as the path says; counts what it was asked and cut off."""
+    """Answers as many bytes as the query says; counts what it was asked and cut off."""
 
     def __init__(self) -> None:
         self.asked = 0
+        self.received = 0
         self.cut = threading.Event()
         self.begun = threading.Event()
         self.release = threading.Event()
@@ -38,7 +58,13 @@ class Application:
         if scope["type"] != "http":
             return
         self.asked += 1
-        await receive()
+        if scope["path"] == "/body":
+            self.begun.set()
+        await self._read(receive)
+        if scope["path"] == "/hear":
+            self.begun.set()
+            await receive()
+            self.cut.set()
         if scope["path"] == "/slow":
             self.begun.set()
             await asyncio.to_thread(self.release.wait, ENOUGH)
@@ -49,6 +75,18 @@ class Application:
         if size > 2:
             await receive()
             self.cut.set()
+
+    async def _read(self, receive: Any) -> None:
+        more = True
+        while more:
+            message = await receive()
+            self.received += len(message.get("body", b""))
+            more = message.get("more_body", False)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_has_arrived() -> None:
+    Attentive.arrived = 0
 
 
 @pytest.fixture
@@ -230,9 +268,184 @@ def test_a_slow_reader_gets_everything_and_keeps_its_connection(
         assert read(peer).startswith(b"HTTP/1.1 200")
 
 
+# --- Bodies and requests behind one another -------------------------------------------
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+@pytest.mark.parametrize("kibibytes", [10, 66, 80, 100, 200, 500, 900])
+def test_takes_a_body_that_follows_its_head(
+    application: Application, kibibytes: int, pieces: int
+) -> None:
+    """A body's last bytes are no head, however many come in one read."""
+    size = kibibytes * 1024
+    head = b"POST /body HTTP/1.1\r\nhost: h\r\ncontent-length: %d\r\n\r\n" % size
+    with serving(application) as server, server.connect() as peer:
+        peer.sendall(head)
+        assert application.begun.wait(ENOUGH)
+
+        for number in range(pieces):
+            end = size * (number + 1) // pieces
+            peer.sendall(b"b" * (end - size * number // pieces))
+
+        assert read(peer).startswith(b"HTTP/1.1 200")
+        assert application.received == size
+        peer.sendall(GET)
+        assert read(peer).startswith(b"HTTP/1.1 200")
+
+
+def test_bounds_the_head_that_follows_a_body(application: Application) -> None:
+    body = b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nbb"
+
+    with serving(application) as server, server.connect() as peer:
+        peer.sendall(body + b"GET /")
+        assert read(peer).startswith(b"HTTP/1.1 200")
+        started = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):
+                peer.sendall(b"y" * 10_000)
+        read(peer)
+
+        assert application.asked == 1
+        assert time.monotonic() - started < BoundedHttpTools.head_seconds / 2
+
+
+POST = b"POST /?4 HTTP/1.1\r\nhost: h\r\ncontent-length: 9000\r\n\r\n" + b"b" * 9000
+SEVERAL = [b"GET /?3 HTTP/1.1\r\nhost: h\r\n\r\n", POST, POST, GET]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"".join(SEVERAL)],
+        SEVERAL,
+        [piece for each in SEVERAL for piece in (each[:20], each[20:])],
+    ],
+    ids=["one piece", "one each", "halves"],
+)
+@pytest.mark.parametrize("first", [b"GET /slow", b"GET /"], ids=["slow", "quick"])
+def test_answers_in_order_what_was_sent_ahead(
+    application: Application, first: bytes, pieces: list[bytes]
+) -> None:
+    with serving(application) as server, server.connect() as peer:
+        peer.sendall(first + b"?1 HTTP/1.1\r\nhost: h\r\n\r\n")
+        for piece in pieces:
+            peer.sendall(piece)
+            application.release.set()
+
+        answers = read(peer).split(b"HTTP/1.1 200 OK\r\n")
+
+    assert [answer.count(b"x") for answer in answers] == [0, 1, 3, 4, 4, 2]
+
+
+def test_keeps_a_bounded_part_of_what_is_sent_ahead(application: Application) -> None:
+    """The answer that is due goes out; the rest has to be sent again."""
+    with serving(application, Attentive) as server, server.connect() as peer:
+        peer.sendall(SLOW)
+        assert application.begun.wait(ENOUGH)
+        peer.sendall(POST * 50)
+        Attentive.await_bytes(len(POST) * 50)
+        application.release.set()
+
+        answer = read(peer)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in answer
+    assert application.asked == 1
+
+
+SLOW = b"GET /slow HTTP/1.1\r\nhost: h\r\n\r\n"
+HEAR = b"GET /hear HTTP/1.1\r\nhost: h\r\n\r\n"
+_AHEAD = [
+    (b"", b""),
+    (GET, b""),
+    (b"", GET * 3),
+    (b"GET", b" /"),
+    (POST[:-1], b""),
+    (b"", b"b" * 200_000),
+    (b"\xff\r\n", b"\xff\r\n"),
+]
+
+
+@pytest.mark.parametrize(
+    ("at_once", "later"),
+    _AHEAD,
+    ids=["none", "one", "several", "half a head", "half a body", "much", "no HTTP"],
+)
+@pytest.mark.parametrize("is_reset", [False, True], ids=["FIN", "RST"])
+def test_a_request_hears_that_its_peer_has_gone(
+    application: Application, at_once: bytes, later: bytes, is_reset: bool
+) -> None:
+    """S46: also where the peer has already sent more."""
+    with serving(application, Attentive) as server, server.connect() as peer:
+        peer.sendall(HEAR + at_once)
+        assert application.begun.wait(ENOUGH)
+        peer.sendall(later)
+        Attentive.await_bytes(len(HEAR + at_once + later))
+
+        if is_reset:
+            peer.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+        peer.close()
+
+        assert application.cut.wait(ENOUGH)
+
+
+_NO_HTTP = [
+    b"\xff\xff\r\n\r\n",
+    b"no method at all\r\n\r\n",
+    b"GET / HTTP/1.1\r\nx: " + b"y" * 70_000,
+    b"POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\nno number\r\n",
+]
+
+
+@pytest.mark.parametrize("is_at_once", [False, True], ids=["later", "at once"])
+@pytest.mark.parametrize(
+    "rest", _NO_HTTP, ids=["bytes", "words", "endless head", "wrong chunk"]
+)
+def test_a_good_request_is_answered_whatever_follows_it(
+    application: Application,
+    caplog: pytest.LogCaptureFixture,
+    rest: bytes,
+    is_at_once: bool,
+) -> None:
+    """A refusal of what follows would be taken for its answer."""
+    with serving(application, Attentive) as server, server.connect() as peer:
+        peer.sendall(SLOW + rest if is_at_once else SLOW)
+        assert application.begun.wait(ENOUGH)
+        if not is_at_once:
+            peer.sendall(rest)
+        Attentive.await_bytes(len(SLOW + rest))
+        application.release.set()
+
+        answer = read(peer)
+        following = read(peer)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert following == b"" or following.startswith(b"HTTP/1.1 400")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("is_at_once", [False, True], ids=["later", "at once"])
+def test_refuses_a_body_that_is_no_http(
+    application: Application, is_at_once: bool
+) -> None:
+    head = b"POST /body HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n"
+    body = b"no number\r\n"
+
+    with serving(application) as server, server.connect() as peer:
+        peer.sendall(head + body if is_at_once else head)
+        assert application.begun.wait(ENOUGH)
+        if not is_at_once:
+            peer.sendall(body)
+
+        assert read(peer).startswith(b"HTTP/1.1 400")
+
+
 def test_the_shipped_bounds() -> None:
     """SECURITY.md names them."""
     assert BoundedHttpTools.max_head_bytes == 65_536
     assert BoundedHttpTools.max_headers == 100
     assert BoundedHttpTools.head_seconds == 10
     assert BoundedHttpTools.stalled_seconds == 30
+    assert BoundedHttpTools.max_ahead_bytes == 65_536
