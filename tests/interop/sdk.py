@@ -21,9 +21,12 @@ JAVASCRIPT_DRIVER = Path(__file__).with_name("client_1_3.mjs")
 
 
 class SDKError(Exception):
-    """`kind` is the SDK's class; `data` what it tells its user besides the message."""
+    """`kind` is the SDK's class; `data` what it tells its user besides the message.
 
-    def __init__(self, kind: str, message: str, data: dict[str, str] | None) -> None:
+    In Python that is one detail's metadata, in JavaScript all details.
+    """
+
+    def __init__(self, kind: str, message: str, data: Any) -> None:
         super().__init__(message)
         self.kind = kind
         self.data = data
