@@ -41,7 +41,6 @@ from agent_runs.contents import (
 )
 from agent_runs.events import NewEvent
 from agent_runs.handlers import (
-    DomainHandler,
     InputRejected,
     ModelAnswer,
     ModelHandler,
@@ -64,6 +63,7 @@ from agent_runs.supervisor import supervisor
 from agent_runs.transcript import Transcript
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
 logger = logging.getLogger(__name__)
@@ -165,7 +165,8 @@ def _work(segment: Segment) -> Outcome:
         summary = "the domain handler is not installed"
         return Failed(reason=EndReason.PRECONDITION_FAILED, summary=summary)
     run_input = load_input(segment.run.request)
-    _begin(segment, handler, run_input)
+    if segment.run.checkpoint is None and not segment.run.has_effects:
+        handler.check(run_input)
     if isinstance(handler, PlainHandler):
         return _completed(_run_plain(handler, segment, run_input))
     if isinstance(handler, ModelHandler):
@@ -184,19 +185,6 @@ def _precondition_problem(run: AgentRun) -> str | None:
             problem = "the owner is in none of the configuration's groups"
     refusals = (guard(run) for guard in registries.segment_guards)
     return problem or next((text for text in refusals if text), None)
-
-
-def _begin(segment: Segment, handler: DomainHandler, run_input: RunInput) -> None:
-    """The first segment of all lets the handler refuse, and logs the request."""
-    if segment.run.checkpoint is not None or segment.run.has_effects:
-        return
-    handler.check(run_input)
-    if segment.run.events_written:
-        return
-    facts = {"parts": len(run_input.parts), "text_length": len(run_input.text)}
-    content = redaction.event_content(segment.level, run_input.text)
-    event = NewEvent(kind=EventKind.REQUEST, facts=facts, content=content)
-    segment.store(event=event)
 
 
 def _run_plain(handler: PlainHandler, segment: Segment, run_input: RunInput) -> object:
@@ -263,25 +251,24 @@ def _apply(segment: Segment, outcome: Outcome | None) -> None:
         # A receiver of the move refused it. The run must not be left open for that.
         logger.exception("outcome refused", extra=_facts(segment))
         outcome = Failed(reason=EndReason.NOT_RETRYABLE, summary="outcome refused")
-        won = _fail(segment, outcome)
+        won = _fail(segment, outcome, now=clock.database_now())
     logger.info("segment ended", extra=_facts(segment) | _told(outcome, won))
 
 
 def _move(segment: Segment, outcome: Outcome) -> bool:
     lease, now = segment.lease, clock.database_now()
     if isinstance(outcome, Completed):
-        return _complete(segment, outcome)
+        return _complete(segment, outcome, now=now)
     if isinstance(outcome, Rejected):
         return lifecycle.reject(lease, detail=outcome.detail, now=now)
     if isinstance(outcome, Suspended):
         return lifecycle.suspend(lease, outcome.target, now=now, event=outcome.event)
     if isinstance(outcome, Released):
-        return _release(segment, outcome)
-    return _fail(segment, outcome)
+        return _release(segment, outcome, now=now)
+    return _fail(segment, outcome, now=now)
 
 
-def _complete(segment: Segment, outcome: Completed) -> bool:
-    now = clock.database_now()
+def _complete(segment: Segment, outcome: Completed, *, now: datetime) -> bool:
     kept = redaction.kept_result(_current_level(segment), outcome.result)
     if kept is None:
         return lifecycle.fail(
@@ -303,8 +290,8 @@ def _current_level(segment: Segment) -> AnswerLevel:
     return stricter(segment.run.answer_level, current or AnswerLevel.NONE)
 
 
-def _release(segment: Segment, outcome: Released) -> bool:
-    run, now = segment.run, clock.database_now()
+def _release(segment: Segment, outcome: Released, *, now: datetime) -> bool:
+    run = segment.run
     if run.has_effects and run.checkpoint is None:
         # Nobody may begin this again; a release would do just that.
         reason = EndReason.LEASE_LOST_AFTER_WRITE
@@ -312,8 +299,8 @@ def _release(segment: Segment, outcome: Released) -> bool:
     return lifecycle.release(segment.lease, delay=outcome.delay, now=now)
 
 
-def _fail(segment: Segment, outcome: Failed) -> bool:
-    run, now = segment.run, clock.database_now()
+def _fail(segment: Segment, outcome: Failed, *, now: datetime) -> bool:
+    run = segment.run
     if not outcome.is_retryable:
         return lifecycle.fail(run.id, outcome.reason, now=now, lease=segment.lease)
     if run.has_effects and run.checkpoint is None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.db.models import Subquery
+
 from agent_runs.models import AgentRun, AgentRunEvent
 
 if TYPE_CHECKING:
@@ -31,21 +33,22 @@ class NewEvent:
 
 def insert(run_id: UUID, event: NewEvent, *, now: datetime) -> None:
     """Store an event that the caller's UPDATE of the run has counted already."""
-    written = AgentRun.objects.filter(id=run_id).values_list(
-        "events_written", flat=True
-    )
-    AgentRunEvent.objects.bulk_create(
-        [
-            AgentRunEvent(
-                id=uuid.uuid4(),
-                run_id=run_id,
-                sequence=written.get(),
-                kind=event.kind,
-                round=event.round,
-                duration_ms=event.duration_ms,
-                facts=event.facts,
-                content=event.content,
-                created_at=now,
-            )
-        ]
-    )
+    written = AgentRun.objects.filter(id=run_id).values("events_written")
+    insert_as(Subquery(written), run_id, event, now=now)
+
+
+def insert_as(
+    sequence: int | Subquery, run_id: UUID, event: NewEvent, *, now: datetime
+) -> None:
+    """Store an event under a number that nobody else can take."""
+    AgentRunEvent(
+        id=uuid.uuid4(),
+        run_id=run_id,
+        sequence=sequence,
+        kind=event.kind,
+        round=event.round,
+        duration_ms=event.duration_ms,
+        facts=event.facts,
+        content=event.content,
+        created_at=now,
+    ).save(force_insert=True)

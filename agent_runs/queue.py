@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from agent_runs import clock, lifecycle, nudges
+from agent_runs import clock, events, lifecycle, nudges, redaction
 from agent_runs.contents import RunInput, dump_input
 from agent_runs.events import NewEvent
 from agent_runs.models import (
@@ -74,10 +74,18 @@ def enqueue(
         due_at=now,
         nudged_at=now,
         state_changed_at=now,
+        events_written=1,
     )
     run.save(force_insert=True)
+    events.insert_as(1, run.id, _request_event(run, run_input), now=now)
     nudges.nudge_on_commit(run.id)
     return run
+
+
+def _request_event(run: AgentRun, run_input: RunInput) -> NewEvent:
+    facts = {"parts": len(run_input.parts), "text_length": len(run_input.text)}
+    content = redaction.event_content(run.answer_level, run_input.text)
+    return NewEvent(kind=EventKind.REQUEST, facts=facts, content=content)
 
 
 def due_runs(*, limit: int, now: datetime) -> list[UUID]:

@@ -111,7 +111,7 @@ def test_a_model_handler_completes_the_run_through_the_provider() -> None:
     assert "hello" in run.result
     assert (run.rounds, run.checkpoint) == (1, None)
     kinds = list(run.events.order_by("sequence").values_list("kind", flat=True))
-    assert kinds == ["request", "model", "settled"]
+    assert kinds == ["model", "settled"]
 
 
 def test_a_run_somebody_else_has_is_not_touched() -> None:

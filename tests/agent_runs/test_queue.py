@@ -73,6 +73,8 @@ def test_enqueue_stores_who_and_what_at_that_moment(owner: User) -> None:
     assert (stored.owner, stored.configuration) == (owner, configuration)
     assert (stored.answer_level, stored.tools) == (AnswerLevel.REDACTED, ["a"])
     assert (stored.state, stored.due_at) == (RunState.QUEUED, now)
+    assert (stored.events.get().sequence, stored.events_written) == (1, 1)
+    assert stored.events.get().facts == {"parts": 1, "text_length": 2}
     assert load_input(stored.request) == INPUT
 
 

@@ -123,14 +123,15 @@ def test_answers_with_the_submitted_task(partner: Client) -> None:
 def test_a_new_message_takes_few_queries(
     partner: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    """S43: 11 statements, and a savepoint around the last 7 of them in this test.
+    """S43: 12 statements, and a savepoint around the last 8 of them in this test.
 
-    Repeat, skill, time, worker; then lock, message, count, run, task, event, counter.
+    Repeat, skill, time, worker; then lock, message, count, run and its event, task and
+    its event, counter.
     A configuration adds its groups, a quota a lock and a count.
     """
     send(partner)
 
-    with django_assert_num_queries(11 + 2):
+    with django_assert_num_queries(12 + 2):
         send(partner)
 
 
