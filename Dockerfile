@@ -11,7 +11,7 @@ RUN python -m venv /opt/a2a \
 FROM python:3.13-slim
 RUN useradd --create-home --home-dir /var/lib/a2a --shell /usr/sbin/nologin a2a
 COPY --from=build /opt/a2a /opt/a2a
-COPY manage.py /srv/a2a/
+COPY manage.py uvicorn-logging.json /srv/a2a/
 ENV PATH=/opt/a2a/bin:$PATH \
     DATA_DIR=/var/lib/a2a \
     DJANGO_SETTINGS_MODULE=a2a_project.settings \
@@ -23,5 +23,6 @@ EXPOSE 8000
 STOPSIGNAL SIGTERM
 CMD ["python", "-m", "uvicorn", "a2a_project.asgi:application", \
      "--host=0.0.0.0", "--port=8000", "--no-proxy-headers", "--no-server-header", \
-     "--no-access-log", "--loop=uvloop", "--http=a2a_project.http:BoundedHttpTools", \
-     "--ws=none", "--timeout-graceful-shutdown=10"]
+     "--no-access-log", "--log-config=uvicorn-logging.json", "--loop=uvloop", \
+     "--http=a2a_project.http:BoundedHttpTools", "--ws=none", \
+     "--timeout-graceful-shutdown=10"]

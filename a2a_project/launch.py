@@ -15,6 +15,8 @@ WEB_OPTIONS = (
     "--no-proxy-headers",
     "--no-server-header",
     "--no-access-log",
+    # Its own lines come before the settings are there, and are JSON like the others.
+    "--log-config=uvicorn-logging.json",
     "--loop=uvloop",
     # uvicorn alone bounds neither the headers nor a reader that stopped reading.
     "--http=a2a_project.http:BoundedHttpTools",

@@ -6,6 +6,7 @@ off. Values that cannot work are reported by system checks (`manage.py check`).
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from datetime import timedelta
@@ -230,6 +231,8 @@ A2A_SERVER_THREADS = env.integer("A2A_SERVER_THREADS", 4)
 # --- Logs -----------------------------------------------------------------------------
 
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO").upper()
+# Python would print warnings as they are, between the lines of JSON.
+logging.captureWarnings(True)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
