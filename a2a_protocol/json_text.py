@@ -47,6 +47,7 @@ _Container: TypeAlias = dict[str, JSONValue] | list[JSONValue]
 MAX_DEPTH: Final = 64
 BAD_TEXT: Final = "The text holds U+0000 or half a surrogate pair."
 
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 _REPLACEMENT: Final = "\ufffd"
 _SHOWN_NAME_LENGTH: Final = 64
 # The largest double has 309 digits; int() refuses to read thousands of them.
@@ -229,12 +230,18 @@ def _read_with_care(text: str) -> Document:
     A body that repeats a name may still turn out not to be JSON further on, and one
     with an integer of thousands of digits is JSON although int() refuses it.
     """
-    repeats: list[frozenset[str]] = []
+    is_repeated = False
+    last_repeats = _NO_NAMES
 
     def note_repeats(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
-        counted = Counter(name for name, _ in pairs)
-        repeats.append(frozenset(name for name, n in counted.items() if n > 1))
-        return dict(pairs)
+        nonlocal is_repeated, last_repeats
+        members = dict(pairs)
+        last_repeats = _NO_NAMES
+        if len(members) != len(pairs):
+            counted = Counter(name for name, _ in pairs)
+            last_repeats = frozenset(name for name, n in counted.items() if n > 1)
+            is_repeated = True
+        return members
 
     decoder = json.JSONDecoder(
         object_pairs_hook=note_repeats,
@@ -246,12 +253,12 @@ def _read_with_care(text: str) -> Document:
     except (ValueError, RecursionError):
         raise _parse_error(None) from None
     # The hook runs when an object ends, so the outermost one comes last.
-    outer = repeats[-1] if isinstance(value, dict) else frozenset()
+    outer = last_repeats if isinstance(value, dict) else _NO_NAMES
     return Document(
         value=value,
         text=text,
         suspect=True,
-        repeated=any(repeats),
+        repeated=is_repeated,
         outer_repeats=outer,
     )
 

@@ -54,7 +54,8 @@ class Field:
     """``default`` is the value that means unset.
 
     ``checks`` return a sentence about a value that breaks a rule. They hold for
-    requests, and for a ``key`` in whatever is read.
+    requests, and for a ``key`` in whatever is read. ``max_items`` holds for
+    requests alone, before an element is read.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Field:
     key: bool
     shown_empty: bool
     default: Any
+    max_items: int
     checks: tuple[Check, ...]
 
     @property
@@ -163,6 +165,7 @@ def _field(model: type[WireModel], name: str) -> Field:
         key=rule.key,
         shown_empty=rule.shown_empty,
         default=_default(kind, shape, optional=optional),
+        max_items=rule.max_items,
         checks=tuple(_checks(rule, kind, required=info.is_required())),
     )
 

@@ -226,7 +226,7 @@ def _object_to(field: Field, place: Place, description: str, reading: _Reading) 
 
 def _read_field(field: Field, raw: JSONValue, place: Place, reading: _Reading) -> Any:
     if field.shape == "list":
-        return _read_list(field.kind, raw, place, reading)
+        return _read_list(field, raw, place, reading)
     if field.shape == "map":
         return _read_map(field.kind, raw, place, reading)
     return _read_one(field.kind, raw, place, reading)
@@ -247,15 +247,17 @@ def _cleaned(raw: JSONValue) -> JSONValue:
 
 
 def _read_list(
-    kind: Kind, raw: JSONValue, place: Place, reading: _Reading
+    field: Field, raw: JSONValue, place: Place, reading: _Reading
 ) -> tuple[Any, ...]:
     if not isinstance(raw, list):
         raise BadValueError("A list is needed here.")
+    if reading.strict and len(raw) > field.max_items:
+        raise BadValueError(f"There are over {field.max_items} {field.json_name}.")
     items = []
     for index, element in enumerate(raw):
         here = (place, index)
         try:
-            item = _read_one(kind, element, here, reading)
+            item = _read_one(field.kind, element, here, reading)
         except BadValueError as error:
             reading.object_to(here, error.description)
             continue

@@ -1,7 +1,7 @@
 """Messages, tasks and what an agent makes: specification 4.1, and the events of 4.2.
 
-The bounds on ids are this product's and are documented for clients; the specification
-sets none.
+The bounds on ids and parts are this product's and are documented for clients; the
+specification sets none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from a2a_protocol.types.wire import OneofModel, Rule, Struct, Value, WireModel
 
 MAX_MESSAGE_ID_LENGTH: Final = 255
 MAX_CONTEXT_ID_LENGTH: Final = 128
+MAX_PARTS: Final = 16
 
 
 class TaskState(StrEnum):
@@ -82,7 +83,7 @@ class Message(WireModel):
     role: Role
     # Specification 5.7 wants one element at least in every required list. Only here
     # an empty one is refused: a message without parts says nothing.
-    parts: Annotated[tuple[Part, ...], Rule(filled=True)]
+    parts: Annotated[tuple[Part, ...], Rule(filled=True, max_items=MAX_PARTS)]
     metadata: Struct | None = None
     extensions: tuple[str, ...] = ()
     reference_task_ids: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ list of them anywhere:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import core_schema
@@ -25,14 +25,19 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
 
+# More than anybody means to send; what a request holds beyond it is not even read.
+MAX_ITEMS: Final = 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """Marks one field, as the second argument of ``Annotated``.
 
     ``filled``: required, and neither blank nor empty. ``key``: the message means
     nothing without it, so that even a lenient reader refuses. ``minimum`` and
-    ``maximum`` are inclusive, ``max_length`` counts characters. ``shown_empty``: written
-    even when empty although the proto does not require it, except in canonical form.
+    ``maximum`` are inclusive, ``max_length`` counts characters, ``max_items`` the
+    elements of a list. ``shown_empty``: written even when empty although the proto does
+    not require it, except in canonical form.
     """
 
     oneof: str | None = None
@@ -41,6 +46,7 @@ class Rule:
     minimum: int | None = None
     maximum: int | None = None
     max_length: int | None = None
+    max_items: int = MAX_ITEMS
     printable: bool = False
     shown_empty: bool = False
 

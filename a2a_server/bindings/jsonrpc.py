@@ -1,7 +1,12 @@
-"""The JSON-RPC binding: bytes in, one operation call, bytes out (S10–S15)."""
+"""The JSON-RPC binding: bytes in, one operation call, bytes out (S10–S15).
+
+The event loop reads small bodies only. Whatever takes longer with what a peer sends is
+done in a thread, so that nobody else waits for it.
+"""
 
 from __future__ import annotations
 
+import functools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
@@ -12,7 +17,7 @@ from a2a_protocol import jsonrpc, versions
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import ErrorCode, ProtocolError
 from a2a_protocol.methods import METHODS
-from a2a_server import addressing
+from a2a_server import addressing, executor
 from a2a_server.bindings import performing
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from a2a_protocol.methods import Capability
     from a2a_server.asgi_types import Scope
     from a2a_server.exchanges import Exchange
-    from a2a_server.operations.calls import Operation
+    from a2a_server.operations.calls import Operation, Reply, Wait
 
 # What a method is refused with while its capability is off (specification 3.3.4).
 _CAPABILITY_OFF: Final[Mapping[Capability, Reason]] = MappingProxyType(
@@ -37,22 +42,27 @@ _CAPABILITY_OFF: Final[Mapping[Capability, Reason]] = MappingProxyType(
     }
 )
 _VERSION = "A2A-Version"
+# Takes a millisecond or two at worst, about as long as a hop to a thread and back.
+_SMALL_BYTES = 16 * 1024
 
 
 async def answer(exchange: Exchange) -> HttpResponse:
     """Answer an authenticated request. Raise PeerGoneError and nothing else."""
     request_id: RequestId | None = None
     try:
-        request = jsonrpc.parse_request(exchange.body)
+        request = await _parse(exchange.body)
         request_id, exchange.method = request.id, request.method
-        operation, call = _read_call(exchange, request)
-        reply = await performing.perform(exchange, operation, call)
+        _negotiate_version(exchange.scope)
+        operation = _find_operation(request.method)
+        extensions = _read_extensions(exchange.scope)
+        work = functools.partial(_call, exchange, operation, request, extensions)
+        reply = await performing.perform(exchange, work)
     except PeerGoneError:
         raise
     except Exception as error:  # noqa: BLE001
         return refusal(exchange, error, request_id)
     response = _json_response(jsonrpc.result_bytes(request.id, reply.result_json))
-    if PROFILE_EXTENSION_URI in call.extensions:
+    if PROFILE_EXTENSION_URI in extensions:
         response["A2A-Extensions"] = PROFILE_EXTENSION_URI
     return response
 
@@ -78,21 +88,30 @@ def _json_response(body: bytes) -> HttpResponse:
     )
 
 
-def _read_call(exchange: Exchange, request: Request) -> tuple[Operation, Call]:
+async def _parse(body: bytes) -> Request:
+    if len(body) <= _SMALL_BYTES:
+        return jsonrpc.parse_request(body)
+    return await executor.run(jsonrpc.parse_request, body)
+
+
+def _call(
+    exchange: Exchange,
+    operation: Operation,
+    request: Request,
+    extensions: frozenset[str],
+) -> Reply | Wait:
     if exchange.caller is None:
         raise TypeError("Nobody was authenticated for this request.")
-    _negotiate_version(exchange.scope)
-    operation = _find_operation(request.method)
     call = Call(
         caller=exchange.caller,
         method=request.method,
         params=jsonrpc.params_object(request),
         request_id=exchange.request_id,
         base_url=exchange.target.base_url.text,
-        extensions=_read_extensions(exchange.scope),
+        extensions=extensions,
         facts=exchange.facts,
     )
-    return operation, call
+    return operation(call)
 
 
 def _negotiate_version(scope: Scope) -> None:

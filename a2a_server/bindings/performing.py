@@ -23,18 +23,20 @@ from a2a_server.limits import waiting_slots
 from a2a_server.operations.calls import Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from a2a_server.asgi_types import Receive
     from a2a_server.exchanges import Exchange
-    from a2a_server.operations.calls import Call, Operation, Wait
+    from a2a_server.operations.calls import Wait
 
 logger = logging.getLogger(__name__)
 
 STORE_AWAY = (OperationalError, InterfaceError)
 
 
-async def perform(exchange: Exchange, operation: Operation, call: Call) -> Reply:
-    """Raise what the operation raises, or PeerGoneError."""
-    outcome = await executor.run(operation, call)
+async def perform(exchange: Exchange, work: Callable[[], Reply | Wait]) -> Reply:
+    """Do the work of one call. Raise what it raises, or PeerGoneError."""
+    outcome = await executor.run(work)
     if isinstance(outcome, Reply):
         return outcome
     try:

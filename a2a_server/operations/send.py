@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from a2a_server.models import Task
     from a2a_server.operations.calls import Call
 
-MAX_PARTS: Final = 16
 _NO_CONFIGURATION: Final = types.SendMessageConfiguration()
 
 
@@ -65,8 +64,6 @@ def _read(call: Call) -> types.SendMessageRequest:
     message = request.message
     if message.role is not types.Role.ROLE_USER:
         raise invalid_params("message.role", "A client's message has ROLE_USER.")
-    if len(message.parts) > MAX_PARTS:
-        raise invalid_params("message.parts", f"There are over {MAX_PARTS} parts.")
     if all(part.text is not None and not part.text.strip() for part in message.parts):
         raise invalid_params("message.parts", "There is only blank text.")
     if message.task_id and not message.task_id.strip():

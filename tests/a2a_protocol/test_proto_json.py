@@ -257,9 +257,9 @@ def test_names_every_field_at_once(params: JSONValue, fields: list[str]) -> None
 
 
 def test_names_no_more_fields_than_anyone_reads() -> None:
-    parts: list[JSONValue] = [{}] * 1000
+    refused = refused_send(message=message(extensions=[5] * 1000))
 
-    assert len(refused_send(message=message(parts=parts))) == proto_json.MAX_REPORTED
+    assert len(refused) == proto_json.MAX_REPORTED
 
 
 def test_refuses_params_that_are_no_object() -> None:
@@ -430,6 +430,35 @@ def test_refuses_other_history_lengths(length: JSONValue) -> None:
 def test_reads_a_page_size(written: JSONValue, read: int | None) -> None:
     """S65, B075."""
     assert proto_json.read(ListTasksRequest, {"pageSize": written}).page_size == read
+
+
+@pytest.mark.parametrize(
+    ("members", "field", "description"),
+    [
+        ({"parts": [{"text": 5}] * 17}, "parts", "There are over 16 parts."),
+        ({"extensions": [5] * 1001}, "extensions", "There are over 1000 extensions."),
+    ],
+    ids=["parts", "others"],
+)
+def test_does_not_even_read_the_elements_of_a_list_that_is_too_long(
+    members: dict[str, JSONValue], field: str, description: str
+) -> None:
+    """S42: 78,000 parts fit into a request."""
+    with pytest.raises(ProtocolError) as caught:
+        read_send(message=message(**members))
+
+    (violation,) = caught.value.violations
+    assert violation.field == f"message.{field}"
+    assert violation.description == description
+
+
+def test_reads_as_many_elements_as_there_may_be() -> None:
+    read = read_send(
+        message=message(parts=[{"text": "x"}] * 16, extensions=["x"] * 1000)
+    )
+
+    assert len(read.message.parts) == 16
+    assert len(read.message.extensions) == 1000
 
 
 @pytest.mark.parametrize("size", [0, -1, 101, 100_000, "0", "101"])

@@ -160,13 +160,23 @@ def test_a_wrong_member_does_not_lose_the_reply(
 
 def test_holds_bounds_of_requests_against_nobody_else() -> None:
     context_id = "x" * 1000
+    extensions: list[JSONValue] = ["x"] * 1001  # a request has 1000 at most
+    sent: dict[str, JSONValue] = {
+        "messageId": "",
+        "contextId": context_id,
+        "role": 2,
+        "parts": [],
+        "extensions": extensions,
+    }
 
-    message, notes = proto_json.read_lenient(
-        Message, {"messageId": "", "contextId": context_id, "role": 2, "parts": []}
-    )
+    message, notes = proto_json.read_lenient(Message, sent)
 
     assert message == Message(
-        message_id="", context_id=context_id, role=Role.ROLE_AGENT, parts=()
+        message_id="",
+        context_id=context_id,
+        role=Role.ROLE_AGENT,
+        parts=(),
+        extensions=("x",) * 1001,
     )
     assert notes == ()
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from a2a_protocol import jsonrpc
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
+from a2a_protocol.errors import ProtocolError
 from a2a_protocol.methods import METHODS
 from a2a_server.operations.table import OPERATIONS
 from tests import factories
-from tests.asgi_peer import ask_once, make_scope, rpc_body, rpc_headers
+from tests.asgi_peer import ask, ask_once, make_scope, rpc_body, rpc_headers
 
 if TYPE_CHECKING:
     from a2a_server.entry import Entry
@@ -39,6 +43,32 @@ def call(
 
 
 # --- JSON and envelope ----------------------------------------------------------------
+
+
+def test_nobody_else_waits_while_a_large_body_is_read(
+    entry: Entry, authorization: str
+) -> None:
+    """A permitted body of small objects takes its time, in a thread."""
+    body = b'{"a":1,"a":2,"method":[' + b",".join([b"{}"] * 340_000) + b"]}"
+    started = time.monotonic()
+    with pytest.raises(ProtocolError):
+        jsonrpc.parse_request(body)
+    reading = time.monotonic() - started
+    scope = make_scope(headers=rpc_headers(authorization))
+
+    async def ask_beside_others() -> tuple[Answer, float]:
+        asking = asyncio.create_task(ask(entry, scope, [body]))
+        longest, last = 0.0, time.monotonic()
+        while not asking.done():
+            await asyncio.sleep(0)
+            now = time.monotonic()
+            longest, last = max(longest, now - last), now
+        return asking.result(), longest
+
+    answer, longest = asyncio.run(ask_beside_others())
+
+    assert answer.error["code"] == -32600
+    assert longest < reading / 2
 
 
 @pytest.mark.parametrize(
