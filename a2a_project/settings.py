@@ -94,11 +94,14 @@ SQLITE_OPTIONS = {
     "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
 }
 # The driver's own time-outs keep a hung server from holding a worker's thread for ever.
+# The server's keep a process that stopped in the middle of a transaction, with rows
+# locked, from holding up all others: its session ends after a minute.
 POSTGRESQL_OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "options": "-c idle_in_transaction_session_timeout=60s -c lock_timeout=10s",
 }
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.db import connection, transaction
 from django.db.models import Q
 
 from agent_runs import clock, events, lifecycle, nudges, redaction
@@ -126,19 +127,33 @@ def reap() -> None:
 def _reap_one(run: AgentRun, *, has_checkpoint: bool, now: datetime) -> None:
     lease = lifecycle.Lease(run_id=run.id, owner=run.lease_owner)
     reason = _why_not_again(run, has_checkpoint=has_checkpoint)
-    if reason is None:
-        event = NewEvent(kind=EventKind.RETRY, facts={"cause": "lease expired"})
-        won = lifecycle.requeue(
-            lease, delay=timedelta(), now=now, event=event, expired_before=now
-        )
-        if won:
-            nudges.nudge(run.id)
-    else:
-        won = lifecycle.fail(run.id, reason, now=now, lease=lease, expired_before=now)
+    with transaction.atomic():
+        if not _lock(run.id):
+            # Whoever has it moves it, or has stopped in the middle; others wait for us.
+            return
+        if reason is None:
+            event = NewEvent(kind=EventKind.RETRY, facts={"cause": "lease expired"})
+            won = lifecycle.requeue(
+                lease, delay=timedelta(), now=now, event=event, expired_before=now
+            )
+        else:
+            won = lifecycle.fail(
+                run.id, reason, now=now, lease=lease, expired_before=now
+            )
+    if won and reason is None:
+        nudges.nudge(run.id)
     if won:
         logger.warning(
             "lease expired", extra={"run": str(run.id), "outcome": reason or "queued"}
         )
+
+
+def _lock(run_id: UUID) -> bool:
+    """False when somebody else has the row; nobody waits for it."""
+    row = AgentRun.objects.filter(id=run_id)
+    if connection.features.has_select_for_update_skip_locked:
+        row = row.select_for_update(skip_locked=True)
+    return row.values_list("id", flat=True).first() is not None
 
 
 def _why_not_again(run: AgentRun, *, has_checkpoint: bool) -> EndReason | None:

@@ -147,3 +147,44 @@ def test_an_outcome_is_stored_as_soon_as_the_store_is_back(
 
     assert peers.text_of(peer.wait_until_ended(task_id)) == "unlucky is done"
     assert drill.gate.names == ["unlucky"]
+
+
+# --- Locks ----------------------------------------------------------------------------
+
+
+def test_a_locked_row_keeps_no_other_run_from_its_rescue(drill: Stand) -> None:
+    """R11: as a worker leaves it that was stopped in the middle of a transaction."""
+    worker = drill.site.start_celery_worker()
+    peer = drill.peer()
+    task_ids = {name: peer.start(name, skill="read_only") for name in ("one", "two")}
+    for name in task_ids:
+        drill.gate.wait_for(name)
+    worker.kill()
+    drill.expire_leases()
+    drill.gate.open_for_all()
+
+    with psycopg.connect(drill.site.database_url) as session:
+        (run_id,) = drill.run_of(task_ids["one"], "id")
+        session.execute(
+            "SELECT 1 FROM agent_runs_agentrun WHERE id = %s FOR UPDATE", [run_id]
+        )
+        drill.start_all_workers()
+        rescued = peer.wait_until_ended(task_ids["two"])
+        meanwhile = peer.state(task_ids["one"])
+
+    assert (peers.state_of(rescued), meanwhile) == ("COMPLETED", "WORKING")
+    assert peers.state_of(peer.wait_until_ended(task_ids["one"])) == "COMPLETED"
+
+
+def test_no_session_holds_its_locks_for_ever(drill: Stand) -> None:
+    """What the server of the database is told by every process."""
+    code = (
+        "from django.db import connection; cursor = connection.cursor(); "
+        "cursor.execute('SELECT current_setting(%s), current_setting(%s)', "
+        "['idle_in_transaction_session_timeout', 'lock_timeout']); "
+        "print(*cursor.fetchone())"
+    )
+
+    shown = drill.site.manage("shell", "--no-imports", "-c", code).stdout
+
+    assert shown.split() == ["1min", "10s"]
