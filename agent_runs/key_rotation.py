@@ -3,7 +3,8 @@
 Every `EncryptedTextField` of every installed app is found through the app registry. A row
 is changed only where it still holds the value that was read, so that whoever writes
 meanwhile wins; what is current already is left alone, so that a rotation that was
-interrupted goes on where it stopped.
+interrupted goes on where it stopped. Each row is a transaction of its own: it never holds
+one while it waits for another, so nobody's order of locking can deadlock with it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import InvalidToken
 from django.apps import apps
-from django.db import transaction
 
 from agent_runs import encryption
 
@@ -60,9 +60,8 @@ def rotate_column(model: type[Model], field: EncryptedTextField) -> Rotation:
         chunk = list(rows.order_by("pk").values_list("pk", field.attname)[:CHUNK])
         if not chunk:
             return rotation
-        with transaction.atomic():
-            for pk, sealed in chunk:
-                _rotate_value(model, field, pk, sealed, rotation)
+        for pk, sealed in chunk:
+            _rotate_value(model, field, pk, sealed, rotation)
         last_pk = chunk[-1][0]
 
 

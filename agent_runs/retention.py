@@ -1,7 +1,8 @@
 """How long runs are kept, and how long they may wait for a person (R18).
 
 Ended runs go in chunks, each a transaction of its own that also holds what the purgers of
-other packages do. What hangs on a run goes with it by cascade.
+other packages do. What hangs on a run goes with it by cascade. Whoever locks some of
+these rows in another order can be in a chunk's way; the chunk is tried again then.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from django.apps import apps
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Q
 from django.db.models.deletion import Collector
 
-from agent_runs import clock, lifecycle, registries
+from agent_runs import clock, lifecycle, registries, store
 from agent_runs.models import AgentRun, EndReason, RunState
 from agent_runs.models.run import TERMINAL_STATES
 from agent_runs.registries import PeriodicJob
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CHUNK = 500
+_TRIES = 5
 # A remote agent has a deadline of its own; these wait for people.
 _WAITING_FOR_PEOPLE = (RunState.WAITING_FOR_APPROVAL, RunState.WAITING_FOR_INPUT)
 _EXPIRED_AT_ONCE = 200
@@ -68,14 +70,38 @@ def purge(wanted: Purge) -> dict[str, int]:
     counts: Counter[str] = Counter({runs: 0})
     position: _Position | None = None
     while True:
-        with transaction.atomic():
-            chunk = list(_next_chunk(wanted, before, position))
-            if not chunk:
-                return {name: n for name, n in counts.items() if n or name == runs}
-            count = _count if wanted.dry_run else _delete
-            counts.update(count([run_id for run_id, _ in chunk]))
-        last_id, last_ended_at = chunk[-1]
-        position = _Position(ended_at=last_ended_at, id=last_id)
+        position, gone = _purge_chunk_again(wanted, before, position)
+        if position is None:
+            return {name: n for name, n in counts.items() if n or name == runs}
+        counts.update(gone)
+
+
+def _purge_chunk_again(
+    wanted: Purge, before: datetime, position: _Position | None
+) -> tuple[_Position | None, Counter[str]]:
+    """`_purge_chunk`, once more after each conflict, up to a bound."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            return _purge_chunk(wanted, before, position)
+        except OperationalError as error:
+            if not tries_left or not store.is_conflict(error):
+                raise
+            logger.warning("a conflict: the chunk is purged again")
+    raise AssertionError("the last try returns or raises")
+
+
+def _purge_chunk(
+    wanted: Purge, before: datetime, position: _Position | None
+) -> tuple[_Position | None, Counter[str]]:
+    """Where the next chunk begins, None after the last, and what went with this one."""
+    with transaction.atomic():
+        chunk = list(_next_chunk(wanted, before, position))
+        if not chunk:
+            return None, Counter()
+        count = _count if wanted.dry_run else _delete
+        gone = count([run_id for run_id, _ in chunk])
+    last_id, last_ended_at = chunk[-1]
+    return _Position(ended_at=last_ended_at, id=last_id), gone
 
 
 def _next_chunk(

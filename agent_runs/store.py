@@ -12,6 +12,15 @@ logger = logging.getLogger(__name__)
 STORE_AWAY = (OperationalError, InterfaceError)
 
 
+# PostgreSQL's classes of a transaction that another one was in the way of.
+_CONFLICTS = frozenset({"40001", "40P01"})
+
+
+def is_conflict(error: OperationalError) -> bool:
+    """Whether the same transaction, tried again, would find nothing in its way."""
+    return getattr(error.__cause__, "sqlstate", None) in _CONFLICTS
+
+
 def leave_no_transaction() -> None:
     """Drop the thread's connection if somebody's code left a transaction open on it.
 

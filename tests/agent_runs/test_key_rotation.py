@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.fernet import Fernet
+from django.db import transaction
 
 from agent_runs import encryption, key_rotation
 from agent_runs.models import AgentRun, Provider
 from tests import factories
+from tests.agent_runs import locking
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
@@ -99,3 +102,28 @@ def test_who_writes_meanwhile_wins(settings: Settings) -> None:
 
     assert rotation.changed_meanwhile == 1
     assert Provider.objects.get(pk=provider.pk).api_key == "written meanwhile"
+
+
+@pytest.mark.services
+@pytest.mark.django_db(transaction=True)
+def test_holds_no_row_while_it_waits_for_another(
+    settings: Settings, postgresql: str
+) -> None:
+    """R17: so that no purge can deadlock with it."""
+    for number in range(2):
+        factories.make_provider(api_key=str(number))
+    first, second = Provider.objects.order_by("pk")
+    settings.A2A_ENCRYPTION_KEYS = [NEW, OLD]
+
+    with ThreadPoolExecutor(1) as thread, transaction.atomic():
+        Provider.objects.select_for_update().get(pk=second.pk)
+        rotation = thread.submit(locking.with_own_connection, rotate_api_keys)
+        locking.wait_for_who_waits_for_us()
+        # Raises where somebody has it.
+        Provider.objects.select_for_update(nowait=True).get(pk=first.pk)
+
+    assert rotation.result().rotated == 2
+
+
+def rotate_api_keys() -> key_rotation.Rotation:
+    return key_rotation.rotate_column(Provider, API_KEY)

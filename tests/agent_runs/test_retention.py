@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
+from django.db import OperationalError, transaction
 from django.db.models import Q
 
 from agent_runs import clock, registries, retention
@@ -11,6 +14,7 @@ from agent_runs.models import AgentRun, AgentRunEvent, EndReason, RunState
 from agent_runs.models.run import TERMINAL_STATES, EventKind
 from agent_runs.retention import Purge
 from tests import factories
+from tests.agent_runs import locking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,6 +119,75 @@ def test_a_purger_that_fails_keeps_its_chunk(now: datetime) -> None:
         retention.purge(Purge(older_than=MONTH))
     run.refresh_from_db()
     assert not run.truncated
+
+
+class Conflicts:
+    """A purger that is a deadlock's victim a few times."""
+
+    def __init__(self, times: int, cause: Exception) -> None:
+        self.times = times
+        self.cause = cause
+
+    def __call__(self, run_ids: Sequence[UUID]) -> dict[str, int]:
+        if self.times:
+            self.times -= 1
+            raise OperationalError from self.cause
+        return {}
+
+
+@pytest.mark.parametrize(
+    "cause", [psycopg.errors.DeadlockDetected(), psycopg.errors.SerializationFailure()]
+)
+def test_a_chunk_that_met_a_conflict_is_purged_again(
+    now: datetime, purged: list[list[UUID]], cause: Exception
+) -> None:
+    """R18: once, and counted once."""
+    run = make_ended(now, 2 * MONTH)
+    registries.register_purger(Conflicts(4, cause))
+
+    counts = retention.purge(Purge(older_than=MONTH))
+
+    assert counts == {"runs": 1, "things": 2}
+    assert purged == 5 * [[run.id]]
+
+
+@pytest.mark.parametrize(
+    ("times", "cause"),
+    [(5, psycopg.errors.DeadlockDetected()), (1, psycopg.errors.AdminShutdown())],
+)
+def test_a_purge_gives_up_in_the_end(
+    now: datetime, times: int, cause: Exception
+) -> None:
+    make_ended(now, 2 * MONTH)
+    registries.register_purger(Conflicts(times, cause))
+
+    with pytest.raises(OperationalError):
+        retention.purge(Purge(older_than=MONTH))
+
+    assert AgentRun.objects.count() == 1
+
+
+@pytest.mark.services
+@pytest.mark.django_db(transaction=True)
+def test_a_purge_outlives_a_deadlock(now: datetime, postgresql: str) -> None:
+    """R18: somebody has one of its rows and wants another."""
+    run = make_ended(now, 2 * MONTH)
+    add_event(run)
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            AgentRunEvent.objects.select_for_update().get(run=run)
+            purge = thread.submit(locking.with_own_connection, purge_old)
+            locking.wait_for_who_waits_for_us()
+            # The one that waited first is the victim.
+            AgentRun.objects.select_for_update().get(pk=run.pk)
+        counts = purge.result()
+
+    assert counts["runs"] == counts["run events"] == 1
+
+
+def purge_old() -> dict[str, int]:
+    return retention.purge(Purge(older_than=MONTH))
 
 
 def test_a_dry_run_counts_and_deletes_nothing(

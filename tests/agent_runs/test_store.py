@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import sqlite3
+
+import psycopg
 import pytest
 from django.db import DataError, IntegrityError, InterfaceError, OperationalError
 
-from agent_runs.store import STORE_AWAY
+from agent_runs.store import STORE_AWAY, is_conflict
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
@@ -16,3 +19,23 @@ def test_a_connection_that_fails_means_the_store_is_away(
 @pytest.mark.parametrize("error", [IntegrityError, DataError])
 def test_a_query_that_is_refused_is_a_mistake(error: type[Exception]) -> None:
     assert not issubclass(error, STORE_AWAY)
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_passing"),
+    [
+        (psycopg.errors.DeadlockDetected(), True),
+        (psycopg.errors.SerializationFailure(), True),
+        (psycopg.errors.AdminShutdown(), False),
+        (psycopg.OperationalError(), False),
+        (sqlite3.OperationalError("database is locked"), False),
+        (None, False),
+    ],
+)
+def test_tells_a_conflict_from_a_store_that_is_away(
+    cause: Exception | None, is_passing: bool
+) -> None:
+    error = OperationalError()
+    error.__cause__ = cause
+
+    assert is_conflict(error) is is_passing
