@@ -19,7 +19,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Q
 from django.db.models.deletion import Collector
 
-from agent_runs import clock, lifecycle, registries, store
+from agent_runs import clock, lifecycle, registries, store, workers
 from agent_runs.models import AgentRun, EndReason, RunState
 from agent_runs.models.run import TERMINAL_STATES
 from agent_runs.registries import PeriodicJob
@@ -74,6 +74,8 @@ def purge(wanted: Purge) -> dict[str, int]:
         if position is None:
             return {name: n for name, n in counts.items() if n or name == runs}
         counts.update(gone)
+        # A sweep that purges for minutes is still a worker.
+        workers.beat()
 
 
 def _purge_chunk_again(

@@ -9,9 +9,16 @@ import pytest
 from django.db import OperationalError, transaction
 from django.db.models import Q
 
-from agent_runs import clock, registries, retention
-from agent_runs.models import AgentRun, AgentRunEvent, EndReason, RunState
+from agent_runs import clock, registries, retention, workers
+from agent_runs.models import (
+    AgentRun,
+    AgentRunEvent,
+    EndReason,
+    RunState,
+    WorkerHeartbeat,
+)
 from agent_runs.models.run import TERMINAL_STATES, EventKind
+from agent_runs.models.worker import Transport
 from agent_runs.retention import Purge
 from tests import factories
 from tests.agent_runs import locking
@@ -103,6 +110,20 @@ def test_works_in_chunks(now: datetime, purged: list[list[UUID]]) -> None:
     assert counts == {"runs": 5, "things": 10}
     assert [len(chunk) for chunk in purged] == [2, 2, 1]
     assert {run_id for chunk in purged for run_id in chunk} == {r.id for r in runs}
+
+
+def test_a_sweep_that_purges_for_long_goes_on_beating(now: datetime) -> None:
+    """W1: a worker does not look dead because it is busy."""
+    identity = workers.Identity(transport=Transport.SWEEP, queues=(), version="1")
+    workers.announce(identity)
+    WorkerHeartbeat.objects.update(last_seen_at=now - timedelta(hours=1))
+    make_ended(now, 2 * MONTH)
+    try:
+        retention.purge(Purge(older_than=MONTH))
+
+        assert workers.is_worker_available(clock.database_now())
+    finally:
+        workers.withdraw()
 
 
 def test_a_purger_that_fails_keeps_its_chunk(now: datetime) -> None:
