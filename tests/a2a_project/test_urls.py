@@ -42,3 +42,14 @@ def test_names_the_installation_on_every_page(
 def test_writes_moments_with_seconds(moment: datetime, written: str) -> None:
     """O2: what happened within a minute can be told apart."""
     assert defaultfilters.date(moment, "DATETIME_FORMAT") == written
+
+
+@pytest.mark.parametrize("path", ["/a2a//", "//a2a", "/A2A", "/.well-known/agent.json"])
+def test_never_redirects_a_call_that_missed_its_address(
+    client: Client, path: str
+) -> None:
+    """S4, B082: a redirect would lose the body, and a page of errors helps nobody."""
+    answer = client.post(path, data=b"{}", content_type="application/json")
+
+    assert answer.status_code == 404
+    assert "Location" not in answer.headers

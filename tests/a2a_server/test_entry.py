@@ -77,6 +77,9 @@ def test_answers_with_or_without_a_trailing_slash(
     [
         {"path": "/admin/"},
         {"path": "/a2a//"},
+        {"path": "//a2a"},
+        {"path": f"{CARD}/"},
+        {"path": "/.well-known/agent.json"},
         {"host": "other.example"},
         {"scheme": "http"},
         {"host": "gateway.example:1"},
@@ -85,7 +88,7 @@ def test_answers_with_or_without_a_trailing_slash(
 def test_leaves_other_addresses_to_the_project(
     entry: Entry, authorization: str, scope: dict[str, Any]
 ) -> None:
-    """S4."""
+    """S4, B082."""
     answer = call(entry, authorization, **scope)
 
     assert answer.status == 418

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from agent_runs import clock, lifecycle, queue
 from agent_runs.contents import RunInput, TextPart, load_input
@@ -89,6 +90,25 @@ def test_enqueue_nudges_after_the_commit_only(
         )
 
     assert len(callbacks) == 1
+
+
+def test_what_is_rolled_back_is_neither_stored_nor_nudged(
+    owner: User,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    """B134: no ghost works for a request that failed after all."""
+    with (
+        django_capture_on_commit_callbacks() as callbacks,
+        contextlib.suppress(LookupError),
+        transaction.atomic(),
+    ):
+        queue.enqueue(
+            owner=owner, handler="x", run_input=INPUT, now=clock.database_now()
+        )
+        raise LookupError
+
+    assert callbacks == []
+    assert not AgentRun.objects.exists()
 
 
 def test_due_runs_come_oldest_first_and_no_more_than_asked() -> None:

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from tests.fuzz.judge import Tally
     from tests.fuzz.records import Records
 
-pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.fuzz,
+    pytest.mark.timeout(3600),
+    # The framework leaves its buffer of a body to the collector when it is interrupted.
+    pytest.mark.filterwarnings("ignore:Unclosed file <tempfile.Spooled:ResourceWarning"),
+]
 
 _BATCH = 1_000
 # In one batch of so many there is no worker.
@@ -93,8 +98,6 @@ def test_generated_requests_meet_nothing_but_named_answers(
     assert tally.inputs >= plan.share("generated")
 
 
-# The framework leaves its buffer of a body to the collector when it is interrupted.
-@pytest.mark.filterwarnings("ignore:Unclosed file <tempfile.Spooled:ResourceWarning")
 def test_raw_bytes_meet_nothing_but_named_answers(
     plan: Plan, records: Records, settings: SettingsWrapper
 ) -> None:

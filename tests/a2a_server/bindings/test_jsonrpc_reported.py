@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 
-from a2a_server.models import Task, TaskEvent, TaskMessage, TaskState
-from agent_runs import lifecycle
+from a2a_server.models import Profile, Task, TaskEvent, TaskMessage, TaskState
+from agent_runs import engine, handlers, lifecycle
 from agent_runs.models import AgentRun
 from tests import factories
-from tests.a2a_server.calling import make_task, read_task
+from tests.a2a_server.calling import SilentHandler, make_task, read_task
 from tests.asgi_peer import ask, ask_once, make_scope, rpc_body, rpc_headers
 
 if TYPE_CHECKING:
     from a2a_server.entry import Entry
-    from a2a_server.models import Client, Profile
+    from a2a_server.models import Client
+    from agent_runs.contents import Result
+    from agent_runs.handlers import RunContext
     from tests.asgi_peer import Answer, Header
 
 pytestmark = [
@@ -571,6 +574,64 @@ def test_lists_have_all_their_members_and_no_more(
     assert set(result) == {"tasks", "nextPageToken", "pageSize", "totalSize"}
     assert (result["nextPageToken"], result["totalSize"]) == ("", 1)
     assert "artifacts" not in result["tasks"][0]
+
+
+# --- Size, card, failures -------------------------------------------------------------
+
+
+def test_a_file_over_the_limit_is_refused_as_json(
+    entry: Entry, partner: Client
+) -> None:
+    """S41, B014: three megabytes in one part, announced or not."""
+    body = send_part(json.dumps({"raw": "AAAA" * 1_000_000}))
+    length = ("content-length", str(len(body)))
+
+    for answer in (call(entry, partner, body), call(entry, partner, body, length)):
+        assert answer.status == 413
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.error["code"] == -32600
+    assert_nothing_stored()
+
+
+def test_every_interface_on_the_card_is_served(entry: Entry, partner: Client) -> None:
+    """S5, B080, B086: at its address as it stands there, in its version."""
+    path = "/.well-known/agent-card.json"
+    card = ask_once(entry, make_scope(path, method="GET")).json
+
+    assert card["supportedInterfaces"]
+    for interface in card["supportedInterfaces"]:
+        url = urlsplit(interface["url"])
+        headers = dict(rpc_headers(factories.token_of(partner).header))
+        headers["a2a-version"] = interface["protocolVersion"]
+        scope = make_scope(
+            url.path, host=url.netloc, scheme=url.scheme, headers=headers.items()
+        )
+        assert "result" in ask_once(entry, scope, [rpc("ListTasks")]).json
+
+
+class Leaking(SilentHandler):
+    """Its error holds what nobody may read, more than anybody wants, and no UTF-8."""
+
+    name: ClassVar[str] = "test.leaking"
+
+    def run(self, context: RunContext) -> Result:
+        raise RuntimeError("postgres://u:pw@db/x \udcff" + "x" * 1_000_000)
+
+
+def test_a_failed_task_says_nothing_of_its_error(
+    entry: Entry, partner: Client, profile: Profile
+) -> None:
+    """S60, B049, B095: one short sentence, whatever the error's text."""
+    handlers.register(Leaking())
+    Profile.objects.filter(pk=profile.pk).update(handler=Leaking.name)
+    task = call(entry, partner, send()).json["result"]["task"]
+
+    engine.execute(AgentRun.objects.get().pk)
+
+    answer = call(entry, partner, rpc("GetTask", {"id": task["id"]}))
+    assert answer.json["result"]["status"]["state"] == "TASK_STATE_FAILED"
+    assert b"postgres" not in answer.body
+    assert len(answer.body) < 2_000
 
 
 # --- Strangers ------------------------------------------------------------------------
