@@ -33,7 +33,7 @@ define environment
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format environment faults browser interop \
+.PHONY: help run test check format environment faults fuzz browser interop \
     conformance-server \
     lint lint-format lint-code lint-types lint-imports lint-migrations lint-settings
 
@@ -90,6 +90,10 @@ conformance-server: environment
 
 faults: environment
 	$(BIN)/python -m pytest -m faults tests/faults $(PYTEST_OPTIONS)
+
+# Runs on SQLite too. FUZZ_INPUTS and FUZZ_SEED say how many inputs, and which.
+fuzz: environment
+	$(BIN)/python -m pytest -m fuzz tests/fuzz $(PYTEST_OPTIONS)
 
 # Also needs Chromium and its driver: apt install chromium chromium-driver
 browser:
