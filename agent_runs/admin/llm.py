@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import FilteredSelectMultiple
+from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
 
 from agent_runs import encryption
@@ -136,9 +138,7 @@ class LLMConfigurationAdmin(RecordAdmin[LLMConfiguration]):
         ),
         ("Instructions", {"fields": ("system_prompt",)}),
         ("Limits", {"fields": ("temperature", "max_tokens", "max_rounds")}),
-        ("Who", {"fields": ("allowed_groups", "four_eyes")}),
     )
-    filter_horizontal = ("allowed_groups",)
     way_out = _SWITCH_OFF
     pointers = {
         "profiles": ("publication profile", "publication profiles"),
@@ -147,3 +147,17 @@ class LLMConfigurationAdmin(RecordAdmin[LLMConfiguration]):
         "No configuration yet. It joins a provider's model with instructions; a skill "
         "names it."
     )
+
+    def get_fieldsets(
+        self, request: HttpRequest, obj: LLMConfiguration | None = None
+    ) -> Any:
+        # Django's check keeps a relation with declared rows out of `fieldsets`.
+        return (*self.fieldsets, ("Who", {"fields": ("allowed_groups", "four_eyes")}))
+
+    def formfield_for_manytomany(
+        self, db_field: Any, request: HttpRequest | None, **options: Any
+    ) -> Any:
+        """The groups, chosen as users are given theirs; a row is no more than its ends."""
+        widget = FilteredSelectMultiple(db_field.verbose_name, is_stacked=False)
+        groups = Group.objects.order_by("name")
+        return db_field.formfield(queryset=groups, widget=widget)

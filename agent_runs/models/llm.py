@@ -177,6 +177,7 @@ class LLMConfiguration(models.Model):
     )
     allowed_groups = models.ManyToManyField(
         Group,
+        through="AllowedGroup",
         blank=True,
         help_text="Only users of these groups may use it. None chosen: everyone.",
     )
@@ -201,3 +202,29 @@ class LLMConfiguration(models.Model):
 
     def clean(self) -> None:
         saving.check(self)
+
+
+class AllowedGroup(models.Model):
+    """A group whose users may use a configuration.
+
+    A configuration without groups is everyone's, so that a group which went with its last
+    row would open it: a group that is named here cannot be deleted.
+    """
+
+    configuration = models.ForeignKey(
+        LLMConfiguration, on_delete=models.CASCADE, related_name="allowances"
+    )
+    group = models.ForeignKey(
+        Group, on_delete=models.PROTECT, related_name="configuration_allowances"
+    )
+
+    class Meta:
+        verbose_name = "allowed group"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["configuration", "group"], name="allowedgroup_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group} → {self.configuration}"

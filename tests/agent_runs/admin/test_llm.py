@@ -355,3 +355,23 @@ def test_a_page_shows_a_provider_whose_level_is_unknown(browser: Browser) -> Non
 
     assert statuses == [200, 200]
     assert provider.answer_level not in AnswerLevel.values
+
+
+def test_a_configurations_page_keeps_and_changes_its_groups(browser: Browser) -> None:
+    """P2."""
+    configuration = factories.make_configuration()
+    url = reverse("admin:agent_runs_llmconfiguration_change", args=[configuration.pk])
+    kept, gone, new = (factories.make_group() for _ in range(3))
+    configuration.allowed_groups.add(kept, gone)
+
+    html_forms.save(browser, url, "llmconfiguration_form", max_rounds="6")
+    untouched = set(configuration.allowed_groups.all())
+    html_forms.save(
+        browser,
+        url,
+        "llmconfiguration_form",
+        allowed_groups=[str(kept.pk), str(new.pk)],
+    )
+
+    assert untouched == {kept, gone}
+    assert set(configuration.allowed_groups.all()) == {kept, new}
