@@ -89,7 +89,7 @@ def _refuse_follow_up(call: Call, request: types.SendMessageRequest) -> Protocol
     task = own_tasks.find(tasks, message.task_id)
     call.facts.task_id = message.task_id
     call.facts.skill_id = skill_id = task.profile.skill_id
-    if message.context_id.strip() and message.context_id != task.context_id:
+    if message.context_id and message.context_id != task.context_id:
         return invalid_params("message.contextId", "The task has another context.")
     named = skills.named_skill(request.metadata)
     if named is not None and named != skill_id:
@@ -106,14 +106,14 @@ def _choose(call: Call, request: types.SendMessageRequest) -> NewTask:
     run_input = inputs.run_input(
         request, skill_id=profile.skill_id, handler=skills.handler_of(profile)
     )
-    # A blank context id is none at all; a client's own is never replaced (S49).
+    # A client's own is never replaced, whatever it looks like (S49).
     own_context = request.message.context_id
     return NewTask(
         caller=call.caller,
         profile=profile,
         request=request,
         run_input=run_input,
-        context_id=own_context if own_context.strip() else str(uuid.uuid4()),
+        context_id=own_context or str(uuid.uuid4()),
     )
 
 

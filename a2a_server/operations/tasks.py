@@ -79,7 +79,7 @@ def _matching(call: Call, request: types.ListTasksRequest) -> QuerySet[Task]:
         tasks = tasks.defer("artifacts")
     if state := _state(request):
         tasks = tasks.filter(state=state)
-    if context_id := _context_id(request):
+    if context_id := request.context_id:
         tasks = tasks.filter(context_id=context_id)
     if request.status_timestamp_after is not None:
         tasks = tasks.filter(status_at__gte=request.status_timestamp_after)
@@ -87,7 +87,7 @@ def _matching(call: Call, request: types.ListTasksRequest) -> QuerySet[Task]:
 
 
 def _total(call: Call, request: types.ListTasksRequest, tasks: QuerySet[Task]) -> int:
-    if _context_id(request) or request.status_timestamp_after is not None:
+    if request.context_id or request.status_timestamp_after is not None:
         return tasks.count()
     counters = TaskCounter.objects.filter(client_id=call.caller.client_id)
     if state := _state(request):
@@ -101,7 +101,7 @@ def _walk(call: Call, request: types.ListTasksRequest) -> Walk:
         client_id=call.caller.client_id,
         base_url=call.base_url,
         skills=list(skills.values_list("profile_id", flat=True)),
-        context_id=_context_id(request),
+        context_id=request.context_id,
         state=_state(request),
         status_after=request.status_timestamp_after,
     )
@@ -112,11 +112,6 @@ def _state(request: types.ListTasksRequest) -> str:
     if request.status is types.TaskState.TASK_STATE_UNSPECIFIED:
         return ""
     return TaskState[request.status.removeprefix("TASK_STATE_")].value
-
-
-def _context_id(request: types.ListTasksRequest) -> str:
-    """A blank id is no id, here as in SendMessage."""
-    return request.context_id if request.context_id.strip() else ""
 
 
 def _text_in_list(task: Task, request: types.ListTasksRequest) -> str:

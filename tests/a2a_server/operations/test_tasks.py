@@ -363,7 +363,7 @@ def test_lists_by_context_state_and_time(partner: Client, profile: Profile) -> N
         ({"contextId": "a"}, 2),
         ({"contextId": "unknown"}, 0),
         ({"contextId": ""}, 4),
-        ({"contextId": "   "}, 4),
+        ({"contextId": "   "}, 0),
         ({"statusTimestampAfter": moment}, 3),  # at the moment itself counts
         ({"contextId": "b", "status": "TASK_STATE_COMPLETED"}, 1),
         ({"contextId": "a", "statusTimestampAfter": moment}, 2),
