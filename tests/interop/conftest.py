@@ -57,15 +57,28 @@ def _started(name: str) -> Iterator[SDK]:
         yield started
 
 
+# An SDK comes before the stand, which need not be started where there is none.
+
+
 @pytest.fixture(scope="session")
-def python_sdk(served: Served) -> Iterator[SDK]:
+def python() -> Iterator[SDK]:
     with _started("python") as sdk:
-        sdk.connect("client", served.base_url, served.token)
         yield sdk
 
 
 @pytest.fixture(scope="session")
-def javascript_sdk(served: Served) -> Iterator[SDK]:
+def javascript() -> Iterator[SDK]:
     with _started("javascript") as sdk:
-        sdk.connect("client", served.origin, served.token)
         yield sdk
+
+
+@pytest.fixture(scope="session")
+def python_sdk(python: SDK, served: Served) -> SDK:
+    python.connect("client", served.base_url, served.token)
+    return python
+
+
+@pytest.fixture(scope="session")
+def javascript_sdk(javascript: SDK, served: Served) -> SDK:
+    javascript.connect("client", served.origin, served.token)
+    return javascript

@@ -27,7 +27,7 @@ REFUSAL = "The stand refuses this message, as it was asked to."
 PAGED_TASKS = 5
 
 
-@pytest.fixture(params=["python", "javascript"])
+@pytest.fixture(scope="session", params=["python", "javascript"])
 def sdk(request: pytest.FixtureRequest) -> SDK:
     made: SDK = request.getfixturevalue(f"{request.param}_sdk")
     return made
@@ -53,7 +53,7 @@ def _parts(task: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("trailing", ["", "/"], ids=["without slash", "with slash"])
 def test_resolves_one_card_from_base_url_and_host_root(
-    served: Served, sdk: SDK, trailing: str
+    sdk: SDK, served: Served, trailing: str
 ) -> None:
     """S3, S6. One SDK drops the last segment of an address without a slash (B082)."""
     card = sdk.resolve(served.base_url + trailing)
@@ -280,7 +280,7 @@ def test_a_repeated_id_is_a_new_task_on_the_stand(sdk: SDK) -> None:
 
 
 def test_a_repeated_id_is_the_same_task_where_they_count(
-    deduplicating: Served, sdk: SDK
+    sdk: SDK, deduplicating: Served
 ) -> None:
     """S47: also with other content, and also when nobody waits."""
     message_id = str(uuid.uuid4())
@@ -307,7 +307,7 @@ def test_an_unknown_task_is_not_found(sdk: SDK, method: str) -> None:
     assert caught.value.kind == "TaskNotFoundError"
 
 
-def test_another_version_is_not_supported(served: Served, sdk: SDK) -> None:
+def test_another_version_is_not_supported(sdk: SDK, served: Served) -> None:
     """S11."""
     sdk.connect("newer", served.base_url, served.token, version="1.7")
 
@@ -338,7 +338,7 @@ def test_a_part_that_the_stand_does_not_take_is_refused(sdk: SDK) -> None:
 
 
 def test_subscribing_is_refused_whatever_the_client_thinks(
-    served: Served, sdk: SDK
+    sdk: SDK, served: Served
 ) -> None:
     """S10: the profiles have no streaming yet."""
     sdk.connect("eager", served.base_url, served.token, promises=["streaming"])
@@ -349,7 +349,7 @@ def test_subscribing_is_refused_whatever_the_client_thinks(
     assert caught.value.kind == "UnsupportedOperationError"
 
 
-def test_push_is_refused_whatever_the_client_thinks(served: Served, sdk: SDK) -> None:
+def test_push_is_refused_whatever_the_client_thinks(sdk: SDK, served: Served) -> None:
     """S10."""
     sdk.connect("eager", served.base_url, served.token, promises=["pushNotifications"])
     config = {"taskId": str(uuid.uuid4()), "url": "https://peer.example/hook"}
@@ -360,6 +360,6 @@ def test_push_is_refused_whatever_the_client_thinks(served: Served, sdk: SDK) ->
     assert caught.value.kind == "PushNotificationNotSupportedError"
 
 
-def test_the_extended_card_is_the_card(served: Served, sdk: SDK) -> None:
+def test_the_extended_card_is_the_card(sdk: SDK, served: Served) -> None:
     """S6: there is none, and both SDKs give their users what there is."""
     assert sdk.call("get_extended_agent_card", {}) == sdk.resolve(served.base_url)

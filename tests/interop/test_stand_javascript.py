@@ -34,7 +34,7 @@ def test_an_unset_status_filter_filters_nothing(javascript_sdk: SDK) -> None:
 
 
 def test_is_told_what_the_body_of_an_http_error_says(
-    served: Served, javascript_sdk: SDK
+    javascript_sdk: SDK, served: Served
 ) -> None:
     """S14, S22: it reads error bodies at any status."""
     javascript_sdk.connect("nobody", served.origin, "a2a_nobody")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
 
 
-def test_a_wrong_token_is_an_http_error(served: Served, python_sdk: SDK) -> None:
+def test_a_wrong_token_is_an_http_error(python_sdk: SDK, served: Served) -> None:
     """S22: it reads an error's body with status 200 alone."""
     python_sdk.connect("nobody", served.base_url, "a2a_nobody")
 
