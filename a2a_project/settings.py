@@ -51,6 +51,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "a2a_project.nul.RefuseNul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -95,13 +96,17 @@ SQLITE_OPTIONS = {
 }
 # The driver's own time-outs keep a hung server from holding a worker's thread for ever.
 # The server's keep a process that stopped in the middle of a transaction, with rows
-# locked, from holding up all others: its session ends after a minute.
+# locked, from holding up all others: its session ends after a minute. `manage.py
+# migrate` lifts the bound on statements.
+_STATEMENT_SECONDS = env.integer("A2A_DATABASE_STATEMENT_TIMEOUT_SECONDS", 30)
 POSTGRESQL_OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
-    "options": "-c idle_in_transaction_session_timeout=60s -c lock_timeout=10s",
+    "tcp_user_timeout": 10_000,  # milliseconds
+    "options": "-c idle_in_transaction_session_timeout=60s -c lock_timeout=10s"
+    f" -c statement_timeout={_STATEMENT_SECONDS}s",
 }
 
 

@@ -8,7 +8,9 @@ class AgentRunsConfig(AppConfig):
     verbose_name = "Agent runs"
 
     def ready(self) -> None:
-        from agent_runs import checks, handlers, periodic, retention, rules
+        from django.db.models.signals import pre_migrate
+
+        from agent_runs import checks, handlers, periodic, retention, rules, store
         from agent_runs.llm_text import TextHandler
 
         handlers.register(TextHandler())
@@ -16,3 +18,4 @@ class AgentRunsConfig(AppConfig):
         retention.register_jobs()
         checks.register()
         rules.register()
+        pre_migrate.connect(store.let_statements_take_long, sender=self)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +25,13 @@ _CONFLICTS = frozenset({"40001", "40P01"})
 def is_conflict(error: OperationalError) -> bool:
     """Whether the same transaction, tried again, would find nothing in its way."""
     return getattr(error.__cause__, "sqlstate", None) in _CONFLICTS
+
+
+def let_statements_take_long(*, using: str = DEFAULT_DB_ALIAS, **_: object) -> None:
+    """For the rest of this session: a migration of a large table takes its time."""
+    if connections[using].vendor == "postgresql":
+        with connections[using].cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
 
 
 def leave_no_transaction() -> None:

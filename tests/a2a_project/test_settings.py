@@ -74,6 +74,19 @@ def test_postgresql_connections_stay_open_and_are_checked(load: Load) -> None:
     assert database["default"]["OPTIONS"]["connect_timeout"] == 5
 
 
+def test_postgresql_bounds_every_wait(load: Load) -> None:
+    """S92: what hangs is given up."""
+    url = "postgres://host/name"
+    bounded = load(DATABASE_URL=url)["DATABASES"]["default"]["OPTIONS"]
+    named = {"A2A_DATABASE_STATEMENT_TIMEOUT_SECONDS": "7"}
+    other = load(DATABASE_URL=url, **named)["DATABASES"]["default"]["OPTIONS"]
+
+    assert bounded["tcp_user_timeout"] == 10_000
+    assert "-c lock_timeout=10s" in bounded["options"]
+    assert "-c statement_timeout=30s" in bounded["options"]
+    assert "-c statement_timeout=7s" in other["options"]
+
+
 def test_a_database_url_keeps_options_of_its_own(load: Load) -> None:
     read = load(DATABASE_URL="postgres://host/name?connect_timeout=9")
 

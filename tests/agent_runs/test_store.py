@@ -4,7 +4,15 @@ import sqlite3
 
 import psycopg
 import pytest
-from django.db import DataError, IntegrityError, InterfaceError, OperationalError
+from django.apps import apps
+from django.db import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+)
+from django.db.models.signals import pre_migrate
 
 from agent_runs.store import STORE_AWAY, is_conflict
 
@@ -39,3 +47,23 @@ def test_tells_a_conflict_from_a_store_that_is_away(
     error.__cause__ = cause
 
     assert is_conflict(error) is is_passing
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("postgresql")
+def test_a_migration_takes_the_time_it_needs() -> None:
+    """The bound of other statements would stop it half-way through a large table."""
+    connection.close()
+    before = _statement_timeout()
+
+    pre_migrate.send(apps.get_app_config("agent_runs"), using="default")
+
+    assert before == "30s"
+    assert _statement_timeout() == "0"
+    connection.close()
+
+
+def _statement_timeout() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        return str(cursor.fetchone()[0])
