@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Whoever asks gives up after a few seconds, mostly.
+READY_SECONDS = 5.0
 _METHODS = {"GET", "HEAD"}
 
 
@@ -39,7 +41,15 @@ class Health:
         elif path == "/healthz":
             await _send(send, 200, {"status": "ok"})
         else:
-            await _send(send, *await executor.run(self._readiness))
+            await _send(send, *await self._read())
+
+    async def _read(self) -> tuple[int, dict[str, str]]:
+        try:
+            return await executor.outcome_of(
+                executor.start(self._readiness), seconds=READY_SECONDS
+            )
+        except executor.OverdueError:
+            return 503, {"status": "unavailable", "database": "away"}
 
     def _readiness(self) -> tuple[int, dict[str, str]]:
         database = self._database()

@@ -11,6 +11,7 @@ it ended.
 
 from __future__ import annotations
 
+import asyncio
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ class Entry(ASGIHandler):
             return await self._call_view(exchange)
         except bodies.PeerGoneError:
             raise
-        except Exception as error:  # noqa: BLE001
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             response = jsonrpc.refusal(exchange, error)
             if response.status_code == 401:
                 response["WWW-Authenticate"] = _challenge(exchange.scope)

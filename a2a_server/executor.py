@@ -3,6 +3,9 @@
 Few threads with connections of their own that stay open: as many connections as threads
 in every web process, whatever the number of requests. A connection is looked after as
 Django does between two requests.
+
+Nobody waits for a thread for ever: a database that hangs keeps its threads, but not the
+requests. A call that has not begun when its caller gives up never begins.
 """
 
 from __future__ import annotations
@@ -21,13 +24,20 @@ from a2a_server import conf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
 logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS = 5
+# Above what the database itself lets a statement wait for a lock: SQLite's 20 s.
+CALL_SECONDS = 25.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class OverdueError(Exception):
+    """A call was not done in time. It may still go on in its thread."""
 
 
 class Threads:
@@ -41,13 +51,15 @@ class Threads:
     async def run(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        """`start` and `outcome_of` in one. Raise OverdueError."""
+        return await outcome_of(
+            self.start(functools.partial(function, *args, **kwargs))
+        )
+
+    def start(self, function: Callable[[], T]) -> Future[T]:
         """Call the function in a thread, with the context of this coroutine."""
         context = contextvars.copy_context()
-        call = functools.partial(function, *args, **kwargs)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._ready(), context.run, _with_fresh_connection, call
-        )
+        return self._ready().submit(context.run, _with_fresh_connection, function)
 
     def submit(self, function: Callable[[], None]) -> None:
         """Call the function in a thread and wait for nothing."""
@@ -74,6 +86,18 @@ class Threads:
             return self._pool
 
 
+async def outcome_of(call: Future[T], *, seconds: float = CALL_SECONDS) -> T:
+    """What a call returns or raises. Raise OverdueError where it takes too long."""
+    try:
+        async with asyncio.timeout(seconds) as bound:
+            # Whoever stops waiting cancels the call, if it has not begun.
+            return await asyncio.wrap_future(call)
+    except TimeoutError:
+        if bound.expired():
+            raise OverdueError from None
+        raise
+
+
 def _with_fresh_connection(function: Callable[[], T]) -> T:
     close_old_connections()
     return function()
@@ -89,5 +113,6 @@ def _close_connections(barrier: threading.Barrier) -> None:
 
 threads = Threads()
 run = threads.run
+start = threads.start
 submit = threads.submit
 close = threads.close

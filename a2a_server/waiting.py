@@ -169,7 +169,7 @@ class Notifier:
             return
         try:
             settled = await executor.run(_find_settled, waited_for)
-        except DatabaseError as error:
+        except (DatabaseError, executor.OverdueError) as error:
             if self._complaint.is_due():
                 logger.warning(
                     "Waiting tasks cannot be read",

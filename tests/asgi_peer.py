@@ -68,13 +68,17 @@ def make_scope(
 
 @dataclass(slots=True)
 class Peer:
-    """`pieces` are given out one at a time; then the peer waits, until it hangs up."""
+    """`pieces` are given out one at a time; then the peer waits, until it hangs up.
+
+    `is_listened_to` says that the application waits for what comes after them.
+    """
 
     pieces: list[bytes] = field(default_factory=lambda: [b""])
     is_endless: bool = False
     sent: list[Message] = field(default_factory=list)
     taken: int = 0
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+    is_listened_to: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def receive(self) -> Message:
         if self.pieces:
@@ -84,6 +88,7 @@ class Peer:
             if self.is_endless and not self.pieces:
                 self.pieces.append(piece)
             return {"type": "http.request", "body": piece, "more_body": more}
+        self.is_listened_to.set()
         await self.hung_up.wait()
         return {"type": "http.disconnect"}
 

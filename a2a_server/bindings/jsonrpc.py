@@ -6,6 +6,7 @@ done in a thread, so that nobody else waits for it.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -59,7 +60,7 @@ async def answer(exchange: Exchange) -> HttpResponse:
         reply = await performing.perform(exchange, work)
     except PeerGoneError:
         raise
-    except Exception as error:  # noqa: BLE001
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
         return refusal(exchange, error, request_id)
     response = _json_response(jsonrpc.result_bytes(request.id, reply.result_json))
     if PROFILE_EXTENSION_URI in extensions:
@@ -68,7 +69,7 @@ async def answer(exchange: Exchange) -> HttpResponse:
 
 
 def refusal(
-    exchange: Exchange, error: Exception, request_id: RequestId | None = None
+    exchange: Exchange, error: BaseException, request_id: RequestId | None = None
 ) -> HttpResponse:
     """The response to a request that ended with an error, expected or not."""
     told = performing.protocol_error(error, exchange)

@@ -20,31 +20,52 @@ from a2a_server import executor, waiting
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
 from a2a_server.limits import waiting_slots
-from a2a_server.operations.calls import Reply
+from a2a_server.operations.calls import Reply, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from a2a_server.asgi_types import Receive
     from a2a_server.exchanges import Exchange
-    from a2a_server.operations.calls import Wait
 
 logger = logging.getLogger(__name__)
 
 STORE_AWAY = (OperationalError, InterfaceError)
+# How long the last look at a task may take, where the database hangs.
+LAST_LOOK_SECONDS = 2.0
 
 
 async def perform(exchange: Exchange, work: Callable[[], Reply | Wait]) -> Reply:
     """Do the work of one call. Raise what it raises, or PeerGoneError."""
-    outcome = await executor.run(work)
+    outcome = await _begin(work)
     if isinstance(outcome, Reply):
         return outcome
     try:
         return await _wait(exchange.receive, outcome)
     except BaseException:
-        if outcome.slot:
-            executor.submit(functools.partial(waiting_slots.release, outcome.slot))
+        _give_back(outcome)
         raise
+
+
+async def _begin(work: Callable[[], Reply | Wait]) -> Reply | Wait:
+    call = executor.start(work)
+    try:
+        return await executor.outcome_of(call)
+    except BaseException:
+        # Its thread goes on, and may take a slot for a request that has gone.
+        call.add_done_callback(_give_back_unclaimed)
+        raise
+
+
+def _give_back_unclaimed(call: Future[Reply | Wait]) -> None:
+    if not call.cancelled() and not call.exception():
+        _give_back(call.result())
+
+
+def _give_back(outcome: Reply | Wait) -> None:
+    if isinstance(outcome, Wait) and outcome.slot:
+        executor.submit(functools.partial(waiting_slots.release, outcome.slot))
 
 
 async def _wait(receive: Receive, wait: Wait) -> Reply:
@@ -58,12 +79,12 @@ async def _wait(receive: Receive, wait: Wait) -> Reply:
                 if hang_up.done():
                     raise PeerGoneError
                 bell.clear()
-                is_last = loop.time() >= deadline
-                reply = await executor.run(_finish, wait, is_last=is_last)
+                reply = await _look(wait, seconds=deadline - loop.time())
                 if reply:
                     return reply
-        except asyncio.CancelledError:
-            # The server stops; its peers are told what a deadline would tell them.
+        except (asyncio.CancelledError, executor.OverdueError, *STORE_AWAY):
+            # The server stops, or the database is away (S92); the peer is told what a
+            # deadline would tell it.
             raise refuse(
                 Reason.BLOCKING_DEADLINE_EXCEEDED,
                 metadata={"taskId": str(wait.task_id)},
@@ -83,6 +104,12 @@ async def _hear_hang_up(receive: Receive, bell: asyncio.Event) -> None:
     bell.set()
 
 
+async def _look(wait: Wait, *, seconds: float) -> Reply | None:
+    """Read the task. Raise OverdueError or STORE_AWAY when the deadline has passed."""
+    look = executor.start(functools.partial(_finish, wait, is_last=seconds <= 0))
+    return await executor.outcome_of(look, seconds=max(seconds, LAST_LOOK_SECONDS))
+
+
 def _finish(wait: Wait, *, is_last: bool) -> Reply | None:
     """Read the task, and free the slot together with the answer."""
     try:
@@ -99,14 +126,20 @@ def _finish(wait: Wait, *, is_last: bool) -> Reply | None:
     return reply
 
 
-def protocol_error(error: Exception, exchange: Exchange) -> ProtocolError:
+def protocol_error(error: BaseException, exchange: Exchange) -> ProtocolError:
     """What the peer is told of an error; everything else of it stays in the log."""
     if isinstance(error, ProtocolError) and not isinstance(error, LocalError):
         return error
-    if isinstance(error, STORE_AWAY):
+    if isinstance(error, asyncio.CancelledError):
+        # The server stops, and cuts off who is in the middle of something.
+        return refuse(Reason.STORE_UNAVAILABLE)
+    if isinstance(error, (*STORE_AWAY, executor.OverdueError)):
         logger.warning(
             "The database is away",
-            extra={"request_id": exchange.request_id, "error": str(error)},
+            extra={
+                "request_id": exchange.request_id,
+                "error": str(error) or type(error).__name__,
+            },
         )
         return refuse(Reason.STORE_UNAVAILABLE)
     logger.error(

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from a2a_server import conf
-from a2a_server.executor import Threads
+from a2a_server.executor import OverdueError, Threads, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,6 +92,34 @@ def test_uses_no_more_threads_than_the_setting_says(threads: Threads) -> None:
 
 def _note_name(names: set[str]) -> None:
     names.add(threading.current_thread().name)
+
+
+def test_waits_no_longer_than_it_may(threads: Threads) -> None:
+    """A thread that hangs holds up nobody; what had not begun by then never does."""
+    free, second = threading.Event(), threading.Event()
+
+    async def overtake() -> None:
+        calls = [threads.start(free.wait) for _ in range(conf.threads())]
+        waits = [threads.start(second.set), *calls]
+        for call in waits:
+            with pytest.raises(OverdueError):
+                await outcome_of(call, seconds=0.05)
+
+    asyncio.run(overtake())
+    free.set()
+    threads.close()
+
+    assert not second.is_set()
+
+
+def test_passes_on_a_time_out_of_the_function(threads: Threads) -> None:
+    """It is not taken for its own."""
+
+    def give_up() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(threads.run(give_up))
 
 
 def test_submits_without_waiting(threads: Threads) -> None:

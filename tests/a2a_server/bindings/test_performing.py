@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections, transaction
 
-from a2a_server import conf, exchanges, waiting
+from a2a_protocol.errors import ProtocolError
+from a2a_server import addressing, conf, exchanges, executor, waiting
+from a2a_server.bindings import performing
+from a2a_server.exchanges import Exchange
 from a2a_server.limits import waiting_slots
 from a2a_server.models import Task, TaskState, WaitingSlot
+from a2a_server.operations.calls import Reply, Wait
 from agent_runs import lifecycle
 from agent_runs.models import AgentRun
 from tests import factories
@@ -21,7 +27,9 @@ if TYPE_CHECKING:
 
     from pytest_django.fixtures import SettingsWrapper
 
+    from a2a_server.asgi_types import Message
     from a2a_server.entry import Entry
+    from a2a_server.limits import Slot
     from a2a_server.models import Client
     from tests.a2a_server.conftest import LostDatabase
 
@@ -39,6 +47,51 @@ ENOUGH = 5.0
 def client() -> Client:
     factories.make_worker()
     return factories.make_client(profiles=[factories.make_profile()])
+
+
+DONE = Reply(result_json="{}")
+
+
+class Looks:
+    """A task that is waited for, and what each look at it comes to."""
+
+    def __init__(
+        self, *outcomes: Any, seconds: float = ENOUGH, slot: Slot | None = None
+    ) -> None:
+        self.task_id = uuid.uuid4()
+        self._outcomes = list(outcomes)
+        self._seconds = seconds
+        self._slot = slot
+        self._looked = threading.Semaphore(0)
+
+    def begin(self) -> Wait:
+        return Wait(
+            task_id=self.task_id,
+            slot=self._slot,
+            seconds=self._seconds,
+            finish=self._finish,
+        )
+
+    async def next(self) -> None:
+        assert await asyncio.to_thread(self._looked.acquire, timeout=ENOUGH)
+
+    def _finish(self, *, is_last: bool) -> Reply | None:
+        self._looked.release()
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if callable(outcome):
+            outcome()
+        return None if outcome is None else DONE
+
+
+def _exchange() -> Exchange:
+    scope = make_scope()
+    target = addressing.find_target(scope)
+    assert target
+    return Exchange(
+        scope=scope, receive=Peer([]).receive, target=target, request_id="r-1"
+    )
 
 
 def _scope(client: Client) -> dict[str, Any]:
@@ -98,19 +151,18 @@ def test_a_blocking_send_answers_when_its_task_has_settled(
     assert not WaitingSlot.objects.exists()
 
 
-def test_a_bell_for_a_task_that_has_not_settled_changes_nothing(
-    entry: Entry, client: Client
-) -> None:
+def test_a_bell_for_a_task_that_has_not_settled_changes_nothing() -> None:
     """A bell says «look», and no more."""
+    looks = Looks(None, DONE)
 
-    async def ring_first(peer: Peer) -> None:
-        task = await _in_thread(Task.objects.get)
-        waiting.notify(task.id, TaskState.COMPLETED)
-        await asyncio.sleep(0.05)
-        assert peer.sent == []
-        await _in_thread(_cancel_run)
+    async def ring_twice() -> Reply:
+        work = asyncio.create_task(performing.perform(_exchange(), looks.begin))
+        for _ in range(2):
+            waiting.notifier().ring(looks.task_id)
+            await looks.next()
+        return await asyncio.wait_for(work, ENOUGH)
 
-    assert send_and(entry, client, ring_first).answer.status == 200
+    assert asyncio.run(ring_twice()) is DONE
 
 
 def test_the_deadline_leaves_the_task_going(
@@ -160,8 +212,7 @@ def test_a_server_that_stops_tells_its_peers_the_task(
     async def stop() -> None:
         work = asyncio.create_task(entry(_scope(client), peer.receive, peer.send))
         await _until(Task.objects.exists)
-        await _until(WaitingSlot.objects.exists)
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(peer.is_listened_to.wait(), ENOUGH)
         work.cancel()
         await asyncio.wait_for(work, ENOUGH)
 
@@ -171,8 +222,143 @@ def test_a_server_that_stops_tells_its_peers_the_task(
     assert peer.answer.reasons == ["BLOCKING_DEADLINE_EXCEEDED"]
 
 
+class Stubborn(Peer):
+    """When its request has been read, all threads of the server are busy."""
+
+    async def receive(self) -> Message:
+        message = await super().receive()
+        self.free = _occupy_threads()
+        self.is_listened_to.set()
+        return message
+
+
+def _occupy_threads() -> threading.Event:
+    free = threading.Event()
+
+    def be_busy() -> None:
+        free.wait(ENOUGH)
+
+    for _ in range(conf.threads()):
+        executor.submit(be_busy)
+    return free
+
+
+def test_a_server_that_stops_refuses_whom_it_cuts_off_before_anything_is_stored(
+    entry: Entry, client: Client
+) -> None:
+    """Not with the server's own words: they are no answer to this request."""
+    peer = Stubborn([SEND])
+
+    async def stop() -> None:
+        work = asyncio.create_task(entry(_scope(client), peer.receive, peer.send))
+        await asyncio.wait_for(peer.is_listened_to.wait(), ENOUGH)
+        work.cancel()
+        await asyncio.wait_for(work, ENOUGH)
+
+    asyncio.run(stop())
+    peer.free.set()
+
+    assert peer.answer.status == 503
+    assert peer.answer.reasons == ["STORE_UNAVAILABLE"]
+    assert peer.answer.json["id"] == 1
+    executor.close()
+    assert not Task.objects.exists()
+
+
+def test_a_server_that_stops_refuses_whom_it_has_not_even_authenticated(
+    entry: Entry, client: Client
+) -> None:
+    peer = Peer([SEND])
+
+    async def stop() -> None:
+        free = _occupy_threads()
+        work = asyncio.create_task(entry(_scope(client), peer.receive, peer.send))
+        await asyncio.sleep(0)
+        work.cancel()
+        await asyncio.wait_for(work, ENOUGH)
+        free.set()
+
+    asyncio.run(stop())
+
+    assert peer.answer.status == 503
+    assert peer.answer.reasons == ["STORE_UNAVAILABLE"]
+
+
+def test_a_slot_that_is_taken_for_a_request_that_has_gone_is_given_back(
+    client: Client,
+) -> None:
+    """S46: its thread knows nothing of it."""
+    begun, is_cut_off = threading.Event(), threading.Event()
+
+    def take_late() -> Wait:
+        begun.set()
+        is_cut_off.wait(ENOUGH)
+        return Looks(slot=waiting_slots.acquire(client.id, 10)).begin()
+
+    async def cut_off() -> None:
+        work = asyncio.create_task(performing.perform(_exchange(), take_late))
+        await asyncio.to_thread(begun.wait, ENOUGH)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    asyncio.run(cut_off())
+    assert not WaitingSlot.objects.exists()
+    is_cut_off.set()
+    executor.close()
+
+    assert _slots_are_free()
+
+
+@pytest.mark.parametrize("how", ["away", "hanging"])
+def test_the_deadline_names_the_task_whatever_the_database_does(how: str) -> None:
+    """S45, S92."""
+    free = threading.Event()
+    looks = Looks(OperationalError() if how == "away" else free.wait, seconds=0.05)
+
+    async def wait() -> None:
+        await asyncio.wait_for(performing.perform(_exchange(), looks.begin), ENOUGH)
+
+    with pytest.raises(ProtocolError) as caught:
+        asyncio.run(wait())
+    free.set()
+
+    assert caught.value.reason == "BLOCKING_DEADLINE_EXCEEDED"
+    assert caught.value.metadata == {"taskId": str(looks.task_id)}
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_a_locked_row_makes_the_store_unavailable(
+    entry: Entry, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S92: whoever holds it does not hold the threads as well."""
+    options = connections.settings["default"]["OPTIONS"]
+    assert "lock_timeout=10s" in options["options"]
+    monkeypatch.setitem(options, "options", "-c lock_timeout=100ms")
+
+    with transaction.atomic():
+        type(client).objects.select_for_update().get()
+        answer = ask_once(entry, _scope(client), [SEND])
+
+    assert answer.status == 503
+    assert answer.reasons == ["STORE_UNAVAILABLE"]
+    assert not Task.objects.exists()
+    assert _slots_are_free()
+
+
+def test_a_database_that_hangs_is_unavailable() -> None:
+    """S92: the thread may never come back, the answer does."""
+    refusal = performing.protocol_error(executor.OverdueError(), _exchange())
+
+    assert refusal.http_status == 503
+    assert refusal.reason == "STORE_UNAVAILABLE"
+
+
 def test_a_waiting_request_outlasts_a_database_that_is_away(
-    entry: Entry, client: Client, database: LostDatabase
+    entry: Entry,
+    client: Client,
+    database: LostDatabase,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """S92: it keeps waiting until its deadline."""
 
@@ -180,7 +366,7 @@ def test_a_waiting_request_outlasts_a_database_that_is_away(
         task_id = (await _in_thread(Task.objects.get)).id
         await asyncio.to_thread(database.lose)
         waiting.notify(task_id, TaskState.COMPLETED)
-        await asyncio.sleep(0.5)
+        await _until(lambda: "Waiting tasks cannot be read" in caplog.messages)
         assert peer.sent == []
         await asyncio.to_thread(database.find)
         await _in_thread(_cancel_run)
