@@ -16,7 +16,8 @@ from django.db.models import PROTECT, Count, ManyToOneRel, Model, ProtectedError
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from agent_runs.admin.typed import M, TypedAdmin
+from agent_runs.admin.nonsense import SteadyAdmin
+from agent_runs.admin.typed import M
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 
-class KeptWhileUsed(TypedAdmin[M]):
+class KeptWhileUsed(SteadyAdmin[M]):
     # What to do instead of deleting.
     way_out: ClassVar[str] = ""
     # Names for what points here, by the relation's name, where the model's do not fit.

@@ -16,7 +16,8 @@ from django.contrib import admin
 from django.contrib.admin.views.main import PAGE_VAR
 from django.core.paginator import Paginator
 
-from agent_runs.admin.typed import M, P, TypedAdmin, TypedInline
+from agent_runs.admin.nonsense import SteadyAdmin
+from agent_runs.admin.typed import M, P, TypedInline
 from agent_runs.handlers import find, registered
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class HistoryInline(_ReadOnly, TypedInline[M, P]):
     can_delete = False
 
 
-class HistoryAdmin(_ReadOnly, TypedAdmin[M]):
+class HistoryAdmin(_ReadOnly, SteadyAdmin[M]):
     actions_selection_counter = False
     list_per_page = PAGE_SIZE
     change_list_template = "agent_runs/history_list.html"
