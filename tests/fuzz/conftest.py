@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _USUAL_SEED = "20260731"
 _USUAL_INPUTS = "100000"
 # In hundredths of the whole.
-_SHARES = {"generated": 6, "raw": 5}
+_SHARES = {"generated": 5, "raw": 5}
 
 
 @dataclass(slots=True)

@@ -172,7 +172,7 @@ def send_params(rng: random.Random, names: Names) -> dict[str, Any]:
         "message": message(rng, names),
         "configuration": {"returnImmediately": not chance(rng, 12)},
     }
-    if chance(rng, 3):
+    if chance(rng, 2):
         params["metadata"] = {PROFILE_EXTENSION_URI: rng.choice(names.skills)}
     if chance(rng, 8):
         params["configuration"] |= {
@@ -238,7 +238,7 @@ def real_input(rng: random.Random, names: Names, label: str = "real") -> Input:
             headers=((b"host", HOST.encode()),),
         )
     body = dump(envelope(rng, names), ascii_only=chance(rng, 2))
-    token = names.tokens[0] if rng.random() < 0.7 else rng.choice(names.tokens)
+    token = names.tokens[0] if rng.random() < 0.5 else rng.choice(names.tokens)
     headers = real_headers(token)
     if chance(rng, 2):
         headers = (*headers, (b"content-length", str(len(body)).encode()))

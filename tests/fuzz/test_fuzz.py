@@ -7,7 +7,8 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed
+from hypothesis import settings as chosen
 
 from a2a_project.asgi import application
 from a2a_server.models import Task
@@ -31,16 +32,19 @@ pytestmark = [
     pytest.mark.fuzz,
     pytest.mark.timeout(3600),
     # The framework leaves its buffer of a body to the collector when it is interrupted.
-    pytest.mark.filterwarnings("ignore:Unclosed file <tempfile.Spooled:ResourceWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Unclosed file <tempfile.Spooled:ResourceWarning"
+    ),
 ]
 
 _BATCH = 1_000
-# In one batch of so many there is no worker.
-_WITHOUT_WORKER = 12
+# One batch of so many meets no worker, and another one finds hardly a place to wait.
+_SEASONS = 12
+_NO_WORKER, _NO_PLACE = 5, 2
 
 
 def test_changed_requests_meet_nothing_but_named_answers(
-    plan: Plan, records: Records
+    plan: Plan, records: Records, settings: SettingsWrapper
 ) -> None:
     """Real requests with one to three changes, and what they left in the database."""
     tally = plan.tally("mutated")
@@ -51,7 +55,9 @@ def test_changed_requests_meet_nothing_but_named_answers(
     ):
         for at, numbers in enumerate(_batches(plan.numbers())):
             records.prepare_tasks()
-            prepared.show_worker(is_there=at % _WITHOUT_WORKER != 5)
+            prepared.show_worker(is_there=at % _SEASONS != _NO_WORKER)
+            places = 1 if at % _SEASONS == _NO_PLACE else 12
+            settings.A2A_SERVER_MAX_WAITING_REQUESTS = places
             driver.run(driver.batch(plan.seed, numbers))
             assert list(prepared.leftovers(records, lost=driver.lost)) == []
             watch.check()
@@ -78,7 +84,7 @@ def test_generated_requests_meet_nothing_but_named_answers(
     ):
 
         @seed(plan.seed)
-        @settings(
+        @chosen(
             max_examples=plan.share("generated"),
             database=None,
             deadline=None,
