@@ -4,6 +4,9 @@ A page token says where the next page begins: behind one (status time, id). It i
 and bound to what the walk is about, so that a token of another client, another filter or
 another time is refused instead of being misread. Page size, history length and
 artifacts may differ from page to page and are no part of it.
+
+A page is bounded in bytes too. The database adds up what the rows hold before it sends
+them, so that a page costs no more memory than it may.
 """
 
 from __future__ import annotations
@@ -12,22 +15,36 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Q
+from django.db.models import (
+    Count,
+    F,
+    Func,
+    IntegerField,
+    Q,
+    RowRange,
+    Sum,
+    Value,
+    Window,
+)
 
 from a2a_protocol.errors import invalid_params
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import QuerySet
+    from django.db.models.sql.compiler import SQLCompiler
 
     from a2a_server.models import Task
 
 _SALT: Final = "a2a_server.pagination"
+# Of the stored texts; they get shorter when they are decrypted.
+MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,16 +99,51 @@ def read_token(walk: Walk, token: str) -> Position:
 
 
 def page_after(
-    tasks: QuerySet[Task], position: Position | None, size: int
+    tasks: QuerySet[Task],
+    position: Position | None,
+    size: int,
+    *,
+    weighed: Sequence[str],
 ) -> tuple[list[Task], Position | None]:
-    """One page, and where the next one begins if there is one."""
-    if position is not None:
-        tasks = tasks.filter(_behind(position))
-    found = list(tasks.order_by("-status_at", "-id")[: size + 1])
-    if len(found) <= size:
-        return found, None
-    last = found[size - 1]
-    return found[:size], Position(status_at=last.status_at, task_id=last.id)
+    """One page, and where the next one begins if there is one.
+
+    It ends with the task whose `weighed` columns make it too heavy, at the latest.
+    """
+    rest = tasks if position is None else tasks.filter(_behind(position))
+    # One more than the page, so that it is known whether another one follows.
+    candidates = rest.order_by("-status_at", "-id").values("pk")[: size + 1]
+    found = _light_enough(tasks.filter(pk__in=candidates), weighed)
+    page = list(found.order_by("-status_at", "-id"))[:size]
+    if not page or len(page) == page[0].candidates:  # type: ignore[attr-defined]
+        return page, None
+    return page, Position(status_at=page[-1].status_at, task_id=page[-1].id)
+
+
+def _light_enough(tasks: QuerySet[Task], weighed: Sequence[str]) -> QuerySet[Task]:
+    order = [F("status_at").desc(), F("id").desc()]
+    weight = sum((_Bytes(name) for name in weighed), start=Value(0))
+    annotated = tasks.annotate(
+        bytes_before=Window(Sum(weight), order_by=order, frame=RowRange(end=-1)),
+        candidates=Window(Count("pk")),
+    )
+    # The first row has nothing before it, and is always on the page.
+    return annotated.filter(
+        Q(bytes_before__isnull=True) | Q(bytes_before__lt=MAX_PAGE_BYTES)
+    )
+
+
+class _Bytes(Func):
+    """The size of a text that may be null; its content is not even read for it."""
+
+    function = "OCTET_LENGTH"
+    template = "COALESCE(%(function)s(%(expressions)s), 0)"
+    output_field = IntegerField()
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, Any]:
+        # Sealed texts are ASCII: as many bytes as characters.
+        return self.as_sql(compiler, connection, function="LENGTH", **context)
 
 
 def _behind(position: Position) -> Q:

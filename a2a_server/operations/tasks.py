@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from a2a_server.operations.calls import Call
 
 _USUAL_PAGE_SIZE: Final = 50
+# A head can be long as well, but is always sent.
+_LONG_COLUMNS: Final = frozenset({"head", "history", "artifacts"})
 
 
 def get_task(call: Call) -> Reply:
@@ -58,7 +60,9 @@ def list_tasks(call: Call) -> Reply:
     walk = _walk(call, request) if request.page_token else None
     position = pagination.read_token(walk, request.page_token) if walk else None
     tasks = _matching(call, request)
-    page, next_position = pagination.page_after(tasks, position, size)
+    page, next_position = pagination.page_after(
+        tasks, position, size, weighed=_shown_columns(request)
+    )
     token = ""
     if next_position:
         walk = walk or _walk(call, request)
@@ -75,8 +79,7 @@ def list_tasks(call: Call) -> Reply:
 
 def _matching(call: Call, request: types.ListTasksRequest) -> QuerySet[Task]:
     tasks = own_tasks.tasks_of(call.caller.client_id)
-    if not request.include_artifacts:
-        tasks = tasks.defer("artifacts")
+    tasks = tasks.defer(*_LONG_COLUMNS.difference(_shown_columns(request)))
     if state := _state(request):
         tasks = tasks.filter(state=state)
     if context_id := request.context_id:
@@ -84,6 +87,13 @@ def _matching(call: Call, request: types.ListTasksRequest) -> QuerySet[Task]:
     if request.status_timestamp_after is not None:
         tasks = tasks.filter(status_at__gte=request.status_timestamp_after)
     return tasks
+
+
+def _shown_columns(request: types.ListTasksRequest) -> list[str]:
+    hidden = set() if request.include_artifacts else {"artifacts"}
+    if request.history_length == 0:
+        hidden.add("history")
+    return sorted(_LONG_COLUMNS - hidden)
 
 
 def _total(call: Call, request: types.ListTasksRequest, tasks: QuerySet[Task]) -> int:

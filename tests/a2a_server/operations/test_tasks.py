@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from a2a_protocol.errors import ErrorCode, error_object
 from a2a_protocol.proto_json import format_timestamp
+from a2a_server import pagination
 from a2a_server.models import Client, Profile, Task, TaskEvent, TaskState
 from agent_runs import clock, lifecycle
 from agent_runs.contents import Result, text_output
@@ -228,6 +229,36 @@ def test_a_walk_meets_every_task_once(
 
     assert sorted(found) == sorted(str(task.pk) for task in tasks)
     assert found == sorted(found, reverse=True)
+
+
+def test_a_page_of_large_tasks_ends_early(
+    partner: Client, walk: Callable[..., list[str]]
+) -> None:
+    """S65: four answers of 25 MB on one page took 436 MB."""
+    size = pagination.MAX_PAGE_BYTES // 3
+    for _ in range(5):
+        result = Result(outputs=(text_output("x" * size),))
+        complete(claim(send(partner)), result=result)
+
+    with_artifacts = result_of(partner, "ListTasks", {"includeArtifacts": True})
+    without = result_of(partner, "ListTasks")
+
+    assert len(with_artifacts["tasks"]) == 3
+    assert with_artifacts["nextPageToken"]
+    assert (len(without["tasks"]), without["nextPageToken"]) == (5, "")
+    assert len(set(walk(includeArtifacts=True))) == 5
+
+
+def test_a_page_holds_one_task_at_least(
+    partner: Client, walk: Callable[..., list[str]]
+) -> None:
+    """S65: however large it is, the walk goes on behind it."""
+    text = "x" * (pagination.MAX_PAGE_BYTES + 1)
+    sent = [send(partner, text)["id"] for _ in range(2)]
+
+    assert sorted(walk()) == sorted(sent)
+    assert len(result_of(partner, "ListTasks")["tasks"]) == 1
+    assert len(result_of(partner, "ListTasks", {"historyLength": 0})["tasks"]) == 2
 
 
 def test_newest_status_comes_first(
