@@ -9,17 +9,18 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
 
-from a2a_server import auth
-from a2a_server.models import Client
+from a2a_server import auth, clients
 from agent_runs.clock import database_now
+from agent_runs.management.command import ExitCommand, ExitError
+from agent_runs.registries import NothingNamed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-class Command(BaseCommand):
+class Command(ExitCommand):
     help = "Issue a new token for an A2A client; the one it had is dead at once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,23 +30,21 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        client = _find_client(options["client"])
+        try:
+            self._handle(options["client"], is_revoked=options["revoke"])
+        except NothingNamed as error:
+            raise ExitError(str(error)) from error
+        except DatabaseError as error:
+            raise ExitError("The database cannot be used.") from error
+
+    def _handle(self, name: str, *, is_revoked: bool) -> None:
+        client = clients.named(name)
         by = _operator()
-        if options["revoke"]:
+        if is_revoked:
             auth.revoke_token(client, by=by)
             self.stderr.write(f"The client «{client}» has no token any more.")
             return
         self.stdout.write(auth.issue_token(client, now=database_now(), by=by))
-
-
-def _find_client(text: str) -> Client:
-    # A name is never all digits, so one text cannot mean two clients.
-    is_id = text.isascii() and text.isdigit() and len(text) <= 18
-    lookup: dict[str, Any] = {"id": int(text)} if is_id else {"name": text}
-    client = Client.objects.filter(**lookup).first()
-    if client is None:
-        raise CommandError(f"There is no client «{text}».")
-    return client
 
 
 def _operator() -> str:

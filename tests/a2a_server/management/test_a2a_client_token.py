@@ -5,12 +5,14 @@ import logging
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
 
 from a2a_server.models import Client
+from agent_runs.management.command import ExitError
 from tests import factories
 
 if TYPE_CHECKING:
@@ -85,6 +87,33 @@ def test_logs_who_did_it(caplog: pytest.LogCaptureFixture) -> None:
     assert vars(record)["client"] == "reporting"
     assert vars(record)["by"]
     assert stdout.strip() not in caplog.text
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise OperationalError("the database is away")
+
+
+@pytest.mark.parametrize("more", [[], ["--revoke"]], ids=["issue", "revoke"])
+def test_a_store_error_is_told_without_its_words(more: list[str]) -> None:
+    """W8: exit code 1 and no traceback."""
+    with (
+        connection.execute_wrapper(_refuse),
+        pytest.raises(ExitError, match=r"^The database cannot be used\.$") as raised,
+    ):
+        run("reporting", *more)
+
+    assert raised.value.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["a", "b"], ["a", "--nonsense"]], ids=["none", "two", "unknown"]
+)
+def test_bad_options_end_with_2_when_called_in_code(arguments: list[str]) -> None:
+    """W8."""
+    with pytest.raises(SystemExit) as ended:
+        run(*arguments)
+
+    assert ended.value.code == 2
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--nonsense"]])
