@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,7 @@ def plan(pytestconfig: pytest.Config) -> Iterator[Plan]:
 
 @pytest.fixture
 def records(transactional_db: None, settings: SettingsWrapper) -> Iterator[Records]:
+    settings.A2A_REDIS_PREFIX = f"fuzz-{uuid.uuid4().hex}"
     settings.A2A_SERVER_BLOCKING_WAIT_SECONDS = 1
     settings.A2A_SERVER_MAX_REQUEST_BYTES = BODY_LIMIT
     settings.A2A_SERVER_MAX_WAITING_REQUESTS = 12

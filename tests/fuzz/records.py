@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from a2a_server import executor
+from a2a_server import conf, executor, redis_access
 from a2a_server.models import Client, Profile, Task, TaskMessage, TaskState, WaitingSlot
 from agent_runs import clock, handlers, lifecycle
 from agent_runs.contents import Result, TextPart, text_output
@@ -183,5 +183,12 @@ def leftovers(records: Records, *, lost: int) -> Iterable[str]:
         yield "runs without a task"
     if TaskMessage.objects.count() != tasks - records.prepared:
         yield "messages without a task"
-    if WaitingSlot.objects.exists():
+    if _taken_slots():
         yield "waiting slots that nobody waits in"
+
+
+def _taken_slots() -> int:
+    if not redis_access.is_configured():
+        return WaitingSlot.objects.count()
+    key = conf.redis_key("waiting")
+    return redis_access.run(lambda client: int(client.zcard(key)))
