@@ -22,6 +22,7 @@ from agent_runs.tools import registry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from django.contrib.auth.models import AbstractBaseUser
     from django.db.models import QuerySet
 
     from a2a_protocol.json_text import JSONValue
@@ -196,18 +197,23 @@ def _profile_required(profiles: list[Profile]) -> Exception:
 
 
 def _refusal(profile: Profile, caller: Caller) -> Reason | None:
-    if _work_problem(profile) or not _user_may_use(profile, caller):
+    user = get_user_model()(pk=caller.technical_user_id)
+    return refusal(profile, user=user, has_workspace=caller.workspace_id is not None)
+
+
+def refusal(
+    profile: Profile, *, user: AbstractBaseUser, has_workspace: bool
+) -> Reason | None:
+    """Why a client with this technical user may not call a public skill that it holds."""
+    if _work_problem(profile) or not _user_may_use(profile, user):
         return Reason.PROFILE_UNAVAILABLE
     if not keeps_result(profile):
         return Reason.RESULT_NOT_RETAINABLE
-    if profile.may_write and caller.workspace_id is None:
+    if profile.may_write and not has_workspace:
         return Reason.WORKSPACE_REQUIRED
     return None
 
 
-def _user_may_use(profile: Profile, caller: Caller) -> bool:
+def _user_may_use(profile: Profile, user: AbstractBaseUser) -> bool:
     configuration = configuration_of(profile)
-    if configuration is None:
-        return True
-    user = get_user_model()(pk=caller.technical_user_id)
-    return availability.user_may_use(configuration, user)
+    return configuration is None or availability.user_may_use(configuration, user)

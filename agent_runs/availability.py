@@ -6,7 +6,7 @@ Callers read records with `select_related("provider")` where they read many.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from agent_runs import llm
@@ -14,7 +14,8 @@ from agent_runs.models.llm import AnswerLevel, ProviderKind
 from agent_runs.offline.answers import ANSWERS
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import AbstractBaseUser, Group
+    from django.db.models import QuerySet
 
     from agent_runs.models import LLMConfiguration, Provider
 
@@ -81,13 +82,19 @@ def keeps_result(configuration: LLMConfiguration | None) -> bool:
 def user_may_use(
     configuration: LLMConfiguration, user: AbstractBaseUser | None
 ) -> bool:
-    """No group chosen: everybody. Otherwise being in one of them counts, nothing else."""
+    """No group chosen: everybody. Otherwise being in one of them counts, nothing else.
+
+    Asks nothing where both sides' groups were prefetched.
+    """
     if user is None or user.pk is None:
         return False
-    allowed = [group.pk for group in configuration.allowed_groups.all()]
-    if not allowed:
-        return True
-    return configuration.allowed_groups.filter(user=user.pk).exists()
+    allowed = {group.pk for group in configuration.allowed_groups.all()}
+    return not allowed or any(group.pk in allowed for group in _groups_of(user))
+
+
+def _groups_of(user: Any) -> QuerySet[Group]:
+    groups: QuerySet[Group] = user.groups.all()
+    return groups
 
 
 def owner_problem(user: AbstractBaseUser | None) -> str | None:

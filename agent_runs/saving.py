@@ -14,8 +14,8 @@ something off, and is caught where it is used.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import (
@@ -54,12 +54,17 @@ class Problem:
     field: str = NON_FIELD_ERRORS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A skill that is offered to everyone who may call it, or to one client."""
+    """A skill that is offered to everyone who may call it, or to one client.
 
-    skill: str
-    client: str = ""
+    The keys tell offers apart; the names are for people and may change with a save.
+    """
+
+    skill_key: Hashable
+    client_key: Hashable = None
+    skill: str = field(compare=False)
+    client: str = field(default="", compare=False)
 
 
 Rule = Callable[[Change[Any]], Iterable[Problem]]
@@ -111,15 +116,17 @@ def offers() -> frozenset[Offer]:
 
 def losses(before: Collection[Offer], after: Collection[Offer]) -> list[str]:
     """Sentences that tell what a save took from clients."""
-    gone = sorted(set(before) - set(after))
-    skills = [offer.skill for offer in gone if not offer.client]
+    gone = sorted(set(before) - set(after), key=lambda offer: offer.skill)
+    everywhere = {offer.skill_key: offer.skill for offer in gone if not offer.client}
     sentences = []
-    if skills:
-        sentences.append(f"No longer offered: {', '.join(skills)}.")
-    for client in sorted({offer.client for offer in gone if offer.client}):
-        theirs = [o.skill for o in gone if o.client == client and o.skill not in skills]
-        if theirs:
-            sentences.append(f"«{client}» may no longer call: {', '.join(theirs)}.")
+    if everywhere:
+        sentences.append(f"No longer offered: {', '.join(everywhere.values())}.")
+    theirs: defaultdict[str, list[str]] = defaultdict(list)
+    for offer in gone:
+        if offer.client and offer.skill_key not in everywhere:
+            theirs[offer.client].append(offer.skill)
+    for client, names in sorted(theirs.items()):
+        sentences.append(f"«{client}» may no longer call: {', '.join(names)}.")
     return sentences
 
 

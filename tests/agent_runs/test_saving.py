@@ -80,8 +80,9 @@ def test_reads_a_key_that_points_to_nothing_as_none() -> None:
     assert saving.related(factories.LLMConfiguration(), "provider") is None
 
 
-SUMMARY = Offer(skill="Summary (summary)")
-CHECK = Offer(skill="Check (check)")
+SUMMARY = Offer(skill_key=1, skill="Summary (summary)")
+CHECK = Offer(skill_key=2, skill="Check (check)")
+TO_BOT = Offer(skill_key=1, client_key=7, skill=SUMMARY.skill, client="bot")
 
 
 @pytest.mark.parametrize(
@@ -96,16 +97,25 @@ CHECK = Offer(skill="Check (check)")
             id="skills",
         ),
         pytest.param(
-            [SUMMARY, Offer(skill=SUMMARY.skill, client="bot")],
+            [SUMMARY, TO_BOT],
             [],
             ["No longer offered: Summary (summary)."],
             id="a-skill-that-is-gone-for-all-is-told-once",
         ),
         pytest.param(
-            [SUMMARY, Offer(skill=SUMMARY.skill, client="bot")],
+            [SUMMARY, TO_BOT],
             [SUMMARY],
             ["«bot» may no longer call: Summary (summary)."],
             id="a-client",
+        ),
+        pytest.param(
+            [SUMMARY, TO_BOT],
+            [
+                Offer(skill_key=1, skill="New name"),
+                Offer(skill_key=1, client_key=7, skill="New name", client="new"),
+            ],
+            [],
+            id="other-names",
         ),
     ],
 )

@@ -226,7 +226,30 @@ def test_a_client_can_be_switched_off_whatever_is_wrong(
     page = save(browser, client, is_enabled=None)
 
     assert not stored(client).is_enabled
-    assert "«bot» may no longer call: Writes (writes)." in html_forms.sentences(page)
+    # It could call nothing before.
+    assert not any("may no longer" in s for s in html_forms.sentences(page))
+
+
+@pytest.mark.parametrize(
+    "narrowing",
+    [
+        pytest.param({"is_enabled": None}, id="disabled"),
+        pytest.param(
+            {"expires_at_0": "2020-01-01", "expires_at_1": "00:00:00"}, id="expired"
+        ),
+    ],
+)
+def test_a_client_that_is_narrowed_is_said_to_lose_its_skills(
+    browser: Browser, narrowing: dict[str, Any]
+) -> None:
+    """P6."""
+    profiles = [factories.make_profile("summary"), factories.make_profile("check")]
+    client = factories.make_client("bot", profiles=profiles)
+
+    page = save(browser, client, **narrowing)
+
+    sentence = "«bot» may no longer call: Check (check), Summary (summary)."
+    assert sentence in html_forms.sentences(page)
 
 
 def test_a_list_edit_refuses_what_the_form_refuses(

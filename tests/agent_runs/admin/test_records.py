@@ -70,6 +70,40 @@ def test_a_save_that_takes_nothing_says_nothing(browser: Browser) -> None:
     assert [s for s in html_forms.sentences(page) if "offered" in s] == []
 
 
+def test_a_name_that_changes_takes_nothing(browser: Browser) -> None:
+    """P6."""
+    profile = factories.make_profile("summary")
+    factories.make_client(profiles=[profile])
+
+    page = html_forms.save(browser, page_of(profile), "profile_form", name="Other")
+
+    told = html_forms.sentences(page)
+    assert [s for s in told if "offered" in s or "may no longer" in s] == []
+
+
+def test_another_group_says_which_client_it_takes_the_skill_from(
+    browser: Browser,
+) -> None:
+    """P6: a configuration that is narrowed to a group that a technical user is not in."""
+    group = factories.make_group()
+    profile = factories.make_profile("summary")
+    outsider, insider = factories.make_user(), factories.make_user()
+    insider.groups.add(group)
+    factories.make_client("outside", profiles=[profile], technical_user=outsider)
+    factories.make_client("inside", profiles=[profile], technical_user=insider)
+
+    page = html_forms.save(
+        browser,
+        page_of(profile.configuration),
+        "llmconfiguration_form",
+        allowed_groups=[str(group.pk)],
+    )
+
+    told = html_forms.sentences(page)
+    assert "«outside» may no longer call: Summary (summary)." in told
+    assert not any("«inside»" in sentence for sentence in told)
+
+
 # --- Deleting -------------------------------------------------------------------------
 
 
@@ -301,7 +335,7 @@ def test_a_list_edit_asks_only_for_the_rows_that_changed(
     del values["form-3-is_public"]
 
     # Django looks up the key of each row; the rules are asked for one row only.
-    with django_assert_max_num_queries(20 + 16):
+    with django_assert_max_num_queries(20 + 18):
         browser.post(url, values | {"_save": "Save"})
 
     assert Profile.objects.filter(is_public=False).count() == 1
