@@ -28,8 +28,11 @@ _METHODS = {"GET", "HEAD"}
 
 
 class Health:
-    def __init__(self, application: Application) -> None:
+    def __init__(
+        self, application: Application, *, seconds: float = READY_SECONDS
+    ) -> None:
         self._application = application
+        self._seconds = seconds
         self._is_migrated = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,7 +49,7 @@ class Health:
     async def _read(self) -> tuple[int, dict[str, str]]:
         try:
             return await executor.outcome_of(
-                executor.start(self._readiness), seconds=READY_SECONDS
+                executor.start(self._readiness), seconds=self._seconds
             )
         except executor.OverdueError:
             return 503, {"status": "unavailable", "database": "away"}

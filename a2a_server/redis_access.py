@@ -51,10 +51,13 @@ class Complaint:
             return True
 
 
-class _Link:
+class Link:
     """A connection pool and the memory of its last failure."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
         self._client = redis.Redis.from_url(
             url,
             decode_responses=True,
@@ -66,12 +69,12 @@ class _Link:
         self._complaint = Complaint()
 
     def run(self, action: Callable[[redis.Redis], T]) -> T:
-        if time.monotonic() < self._away_until:
+        if self._clock() < self._away_until:
             raise RedisAwayError
         try:
             return action(self._client)
         except (redis.RedisError, OSError) as error:
-            self._away_until = time.monotonic() + PAUSE_SECONDS
+            self._away_until = self._clock() + PAUSE_SECONDS
             if self._complaint.is_due():
                 logger.warning("Redis is away", extra={"error": type(error).__name__})
             raise RedisAwayError from error
@@ -90,5 +93,5 @@ def run(action: Callable[[redis.Redis], T]) -> T:
 
 
 @lru_cache(maxsize=4)
-def _link(url: str) -> _Link:
-    return _Link(url)
+def _link(url: str) -> Link:
+    return Link(url)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from a2a_project.health import Health
-from a2a_server import executor
+from a2a_server import conf, executor
 from tests.asgi_peer import ask_once, elsewhere, make_scope
 
 if TYPE_CHECKING:
@@ -76,6 +77,21 @@ def test_is_not_ready_without_its_database(monkeypatch: pytest.MonkeyPatch) -> N
     assert answer.json["database"] == "away"
     assert "nowhere" not in answer.body.decode()
     assert get("/healthz").status == 200
+
+
+def test_is_not_ready_while_its_database_hangs() -> None:
+    """W7: whoever asks hears it before giving up."""
+    free = threading.Event()
+    for _ in range(conf.threads()):
+        executor.start(free.wait)
+
+    answer = ask_once(
+        Health(elsewhere, seconds=0.05), make_scope("/readyz", method="GET")
+    )
+    free.set()
+
+    assert answer.status == 503
+    assert answer.json == {"status": "unavailable", "database": "away"}
 
 
 def test_is_not_ready_before_the_migrations() -> None:
