@@ -106,13 +106,15 @@ def read_value(value: JSONValue) -> JSONValue:
 def enum_reader(kind: type[StrEnum]) -> Reader:
     names = {member.value: member for member in kind}
     numbers = ENUM_NUMBERS[kind]
+    # The first one means that nothing was said, so nobody needs it.
+    needed = f"One of {', '.join(list(names)[1:])} is needed here."
 
     def read_enum(value: JSONValue) -> StrEnum:
         if value == "UNRECOGNIZED":
             raise UnsetEnumError
         member = _member(value, names, numbers)
         if member is None:
-            raise UnknownEnumError(f"A value of {kind.__name__} is needed here.")
+            raise UnknownEnumError(needed)
         return member
 
     return read_enum

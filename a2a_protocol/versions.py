@@ -15,6 +15,11 @@ from a2a_protocol.errors import ErrorCode, ProtocolError
 SUPPORTED: Final = ("1.0",)
 
 _ASSUMED: Final = "0.3"
+# The header is what most callers forgot, and the code's own sentence does not name it.
+_REFUSAL: Final = (
+    "This version of the protocol is not spoken here. Send the header A2A-Version: "
+    f"{' or '.join(SUPPORTED)}; without it a request counts as {_ASSUMED}."
+)
 _MAJOR_MINOR: Final = re.compile(r"([0-9]{1,4}\.[0-9]{1,4})(?:\.[0-9]{1,9})?")
 
 
@@ -28,6 +33,7 @@ def negotiate(header: str | None, query: str | None) -> str:
     if match is None or match[1] not in SUPPORTED:
         raise ProtocolError(
             code=ErrorCode.VERSION_NOT_SUPPORTED,
+            message=_REFUSAL,
             metadata={"supportedVersions": ",".join(SUPPORTED)},
         )
     return match[1]

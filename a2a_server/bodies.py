@@ -14,6 +14,7 @@ from a2a_server import addressing
 from a2a_server.errors import Reason, refuse
 
 if TYPE_CHECKING:
+    from a2a_protocol.errors import ProtocolError
     from a2a_server.asgi_types import Receive, Scope
 
 BODY_SECONDS = 30.0
@@ -33,7 +34,7 @@ def refuse_media_type(scope: Scope) -> None:
     """Raise CONTENT_TYPE_NOT_SUPPORTED for what is not plain JSON in UTF-8."""
     encoding = addressing.header(scope, b"content-encoding") or "identity"
     if encoding.strip().lower() != "identity":
-        raise refuse(Reason.CONTENT_TYPE_NOT_SUPPORTED, http_status=415)
+        raise _media_type_refusal("Send the body without a Content-Encoding.")
     content_type = addressing.header(scope, b"content-type") or ""
     media_type, *parameters = (part.strip().lower() for part in content_type.split(";"))
     charsets = {
@@ -42,7 +43,14 @@ def refuse_media_type(scope: Scope) -> None:
         if name.strip() == "charset"
     }
     if media_type not in _MEDIA_TYPES or not charsets <= _UTF_8:
-        raise refuse(Reason.CONTENT_TYPE_NOT_SUPPORTED, http_status=415)
+        raise _media_type_refusal(
+            "The body has to be JSON in UTF-8. Send the header Content-Type: "
+            "application/json."
+        )
+
+
+def _media_type_refusal(message: str) -> ProtocolError:
+    return refuse(Reason.CONTENT_TYPE_NOT_SUPPORTED, message=message, http_status=415)
 
 
 def refuse_length(scope: Scope, limit: int) -> None:

@@ -128,7 +128,7 @@ REASONS: Final[Mapping[Reason, Refusal]] = MappingProxyType(
         ),
         Reason.INTERNAL: Refusal(ErrorCode.INTERNAL),
         Reason.UNAUTHENTICATED: Refusal(
-            ErrorCode.INVALID_REQUEST, 401, None, "Authentication is required."
+            ErrorCode.INVALID_REQUEST, 401, None, "A valid bearer token is required."
         ),
         Reason.AUTH_RATE_LIMITED: Refusal(
             ErrorCode.INVALID_REQUEST,

@@ -43,6 +43,7 @@ _CAPABILITY_OFF: Final[Mapping[Capability, Reason]] = MappingProxyType(
     }
 )
 _VERSION = "A2A-Version"
+_OLD_STYLE_NAME = "There is no such method; method names of 1.0 look like SendMessage."
 # Takes a millisecond or two at worst, about as long as a hop to a thread and back.
 _SMALL_BYTES = 16 * 1024
 
@@ -128,7 +129,10 @@ def _negotiate_version(scope: Scope) -> None:
 def _find_operation(name: str) -> Operation:
     method = METHODS.get(name)
     if method is None:
-        raise ProtocolError(code=ErrorCode.METHOD_NOT_FOUND)
+        raise ProtocolError(
+            code=ErrorCode.METHOD_NOT_FOUND,
+            message=_OLD_STYLE_NAME if "/" in name else None,
+        )
     operation = OPERATIONS.get(name)
     if operation is None and method.capability:
         raise refuse(_CAPABILITY_OFF[method.capability])

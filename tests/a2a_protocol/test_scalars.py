@@ -160,6 +160,13 @@ def test_refuses_unknown_enum_values(value: JSONValue) -> None:
     assert refused(read_state, value)
 
 
+def test_names_the_enum_values_that_it_takes() -> None:
+    with pytest.raises(scalars.UnknownEnumError) as caught:
+        scalars.enum_reader(Role)("user")
+
+    assert caught.value.description == "One of ROLE_USER, ROLE_AGENT is needed here."
+
+
 def test_reads_unrecognized_as_unset() -> None:
     """S13: what the JavaScript SDK writes for an enum that was not set."""
     with pytest.raises(scalars.UnsetEnumError):

@@ -52,3 +52,4 @@ def test_refuses_every_other_version(header: str | None, query: str | None) -> N
     assert caught.value.code is ErrorCode.VERSION_NOT_SUPPORTED
     assert details[0]["reason"] == "VERSION_NOT_SUPPORTED"
     assert details[0]["metadata"] == {"supportedVersions": "1.0"}
+    assert "A2A-Version: 1.0" in caught.value.message

@@ -50,6 +50,13 @@ def test_refuses_every_other_media_type(headers: list[tuple[str, str]]) -> None:
     assert caught.value.reason == "CONTENT_TYPE_NOT_SUPPORTED"
 
 
+def test_names_the_media_type_that_it_takes() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        bodies.refuse_media_type(make_scope(headers=[("content-type", "text/plain")]))
+
+    assert "Content-Type: application/json" in caught.value.message
+
+
 def test_takes_the_identity_encoding() -> None:
     headers = [("content-type", "application/json"), ("content-encoding", "Identity")]
 

@@ -251,6 +251,14 @@ def test_an_unknown_method_is_not_found(
     assert "data" not in answer.error
 
 
+def test_a_method_name_of_0_3_is_told_what_names_look_like(
+    entry: Entry, authorization: str
+) -> None:
+    answer = call(entry, authorization, rpc_body("message/send"))
+
+    assert answer.error["message"].endswith("look like SendMessage.")
+
+
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_method_is_served_or_refused_by_its_capability(
     entry: Entry, authorization: str, method: str
