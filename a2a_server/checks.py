@@ -151,10 +151,25 @@ def _is_web_address(text: str) -> bool:
 
 def _check_redis_url() -> Iterator[CheckMessage]:
     url = conf.redis_url()
-    if url and urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
+    problem = _redis_problem(url) if url else None
+    if problem:
         # The URL may hold a password, so it is not repeated.
         yield checks.Error(
-            "A2A_REDIS_URL does not begin with redis://, rediss:// or unix://.",
+            f"A2A_REDIS_URL {problem}",
             hint="Write it as redis://host:6379/0, or leave it empty.",
             id="a2a_server.E007",
         )
+
+
+def _redis_problem(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return "cannot be read."
+    if parts.scheme not in {"redis", "rediss", "unix"}:
+        return "does not begin with redis://, rediss:// or unix://."
+    if parts.scheme == "unix":
+        return None if parts.path else "names no socket."
+    # Without a host the packages silently take one of their own.
+    return None if parts.hostname else "names no host."

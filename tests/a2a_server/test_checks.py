@@ -50,6 +50,10 @@ def test_the_settings_of_the_tests_are_right() -> None:
         ("A2A_SERVER_DOCUMENTATION_URL", "https://[", "E006"),
         ("A2A_SERVER_DOCUMENTATION_URL", "https://h.example/a b", "E006"),
         ("A2A_REDIS_URL", "127.0.0.1:6379", "E007"),
+        ("A2A_REDIS_URL", "rediss:/foo", "E007"),
+        ("A2A_REDIS_URL", "redis:///0", "E007"),
+        ("A2A_REDIS_URL", "redis://h.example:port/0", "E007"),
+        ("A2A_REDIS_URL", "unix://", "E007"),
     ],
 )
 def test_reports_a_wrong_setting(
@@ -72,6 +76,8 @@ def test_reports_a_wrong_setting(
         ("A2A_SERVER_PROVIDER", {"organization": "We", "url": "https://we.example"}),
         ("A2A_SERVER_DOCUMENTATION_URL", "https://we.example/docs"),
         ("A2A_REDIS_URL", "rediss://redis.example:6379/0"),
+        ("A2A_REDIS_URL", "redis://:secret@127.0.0.1"),
+        ("A2A_REDIS_URL", "unix:///run/redis.sock?db=1"),
     ],
 )
 def test_says_nothing_about_a_right_one(
