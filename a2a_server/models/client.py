@@ -39,7 +39,9 @@ class Client(models.Model):
         validators=[MinValueValidator(1)],
         help_text="How many of its tasks may be queued or running at once.",
     )
-    is_enabled = models.BooleanField("enabled", default=False)
+    is_enabled = models.BooleanField(
+        "enabled", default=False, help_text="Off: every call is refused (401)."
+    )
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="From then on it is refused. Empty: never."
     )

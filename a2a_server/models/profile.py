@@ -26,7 +26,7 @@ class Profile(models.Model):
                 "with a letter or a digit.",
             )
         ],
-        help_text="How clients name the skill. It becomes an address.",
+        help_text="How clients name the skill. They keep it, so do not change it later.",
     )
     name = models.CharField(max_length=100)
     description = models.TextField(help_text="What a remote agent reads to choose it.")
@@ -64,7 +64,7 @@ class Profile(models.Model):
         "0: no limit of its own.",
     )
     is_public = models.BooleanField(
-        "public", default=False, help_text="On the card, and callable."
+        "public", default=False, help_text="On the card, and callable. Off: neither."
     )
     position = models.PositiveIntegerField(
         default=0, help_text="Order on the card; smaller stands first."
