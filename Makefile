@@ -1,6 +1,7 @@
 # Needs Python 3.11 or newer and nothing else: every target makes what it uses.
 #
 #   make run      a serving gateway on this machine, with demonstration records
+#   make manage   a command for what make run serves: ARGS="a2a_client_token NAME"
 #   make test     the test suite on SQLite
 #   make check    everything a change has to pass: format, lint, types, imports, tests
 #   make lint     the same without the tests
@@ -12,6 +13,7 @@ PORT ?=
 DATA_DIR ?= var
 VENV ?= .venv
 PYTEST_OPTIONS ?=
+ARGS ?=
 # Set PYTHON to choose an interpreter; otherwise the first that is new enough is taken.
 PYTHON ?=
 
@@ -33,7 +35,7 @@ define environment
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format environment faults fuzz browser interop \
+.PHONY: help run manage test check format environment faults fuzz browser interop \
     conformance-server \
     lint lint-format lint-code lint-types lint-imports lint-migrations lint-settings
 
@@ -43,6 +45,11 @@ help:
 run:
 	$(call environment,run)
 	@exec $(BIN)/python -m a2a_project.run --port "$(or $(PORT),8000)" --data-dir "$(DATA_DIR)"
+
+manage:
+	$(call environment,run)
+	@$(BIN)/python -m a2a_project.local --port "$(or $(PORT),8000)" --data-dir "$(DATA_DIR)" \
+	    $(ARGS)
 
 test: environment
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)

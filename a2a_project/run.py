@@ -1,19 +1,16 @@
 """`make run`: a serving gateway on this machine, for trying out and for development.
 
-Prepares the folder with its secrets, database and demonstration, starts a web process and
-the embedded worker, says how to reach them once both work, and stops both when it is told
-to stop or when one of them ends. Everything it needs is in the folder; it listens on the
-loopback address only.
+Makes the database and the demonstration in the folder, starts a web process and the
+embedded worker, says how to reach them once both work, and stops both when it is told to
+stop or when one of them ends. It listens on the loopback address only.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import base64
 import io
 import os
-import secrets
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -24,7 +21,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import DatabaseError, connections
 
-from a2a_project import children, launch
+from a2a_project import children, launch, local
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 
 if TYPE_CHECKING:
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
     from a2a_server.demo import Demo
 
-HOST = "127.0.0.1"
 # Without quotation marks, since it stands in a line for the shell.
 SAMPLE = (
     "The team met on Monday. The release moves to May, because the import is not ready. "
@@ -44,57 +40,7 @@ READY_SECONDS = 90.0
 _LOOK_EVERY = 0.1
 
 
-class RunError(Exception):
-    """It cannot go on; the sentence is for the person at the terminal."""
-
-
-# --- The folder -----------------------------------------------------------------------
-
-
-def prepare_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be used: {error.strerror}.") from error
-
-
-def kept_secret(file: Path, make: Callable[[], str]) -> str:
-    """The secret in the file; made once, readable by its owner only."""
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        kept = file.read_text(encoding="ascii").strip()
-        if not kept:
-            raise RunError(
-                f"{file} is empty; remove it to have it made anew."
-            ) from None
-        return kept
-    secret = make()
-    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
-        opened.write(secret + "\n")
-    return secret
-
-
-def _encryption_key() -> str:
-    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-
-
-def settings_of(folder: Path, port: int) -> dict[str, str]:
-    """What the processes are told; other settings of the environment stay as they are."""
-    keys = kept_secret(folder / "encryption_keys", _encryption_key)
-    secret_key = kept_secret(folder / "secret_key", lambda: secrets.token_urlsafe(50))
-    return {
-        "A2A_ENCRYPTION_KEYS": keys,
-        "A2A_REDIS_URL": "",
-        "A2A_SERVER_BASE_URLS": f"http://{HOST}:{port}/a2a",
-        "A2A_SERVER_ENABLED": "on",
-        "DATABASE_URL": f"sqlite:///{folder / 'a2a.sqlite3'}",
-        "DATA_DIR": str(folder),
-        "DEBUG": "off",
-        "HTTPS": "off",
-        "SECRET_KEY": secret_key,
-    }
+# --- The installation -----------------------------------------------------------------
 
 
 def prepare_installation() -> Demo:
@@ -107,9 +53,9 @@ def prepare_installation() -> Demo:
         call_command("migrate", verbosity=0)
         return demo.seed()
     except SystemCheckError as error:
-        raise RunError(str(error)) from error
+        raise local.RunError(str(error)) from error
     except DatabaseError as error:
-        raise RunError(f"The database cannot be used: {error}") from error
+        raise local.RunError(f"The database cannot be used: {error}") from error
     finally:
         connections.close_all()
 
@@ -119,10 +65,10 @@ def prepare_installation() -> Demo:
 
 async def check_port(port: int) -> None:
     try:
-        server = await asyncio.start_server(lambda *_: None, HOST, port)
+        server = await asyncio.start_server(lambda *_: None, local.HOST, port)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "it cannot be opened"
-        raise RunError(
+        raise local.RunError(
             f"Port {port} cannot be used ({reason}). Another one: make run PORT=8001"
         ) from error
     server.close()
@@ -132,10 +78,12 @@ async def check_port(port: int) -> None:
 async def get_status(port: int, path: str) -> int:
     """The status of one GET on this machine, 0 while nothing answers."""
     try:
-        reader, writer = await asyncio.open_connection(HOST, port)
+        reader, writer = await asyncio.open_connection(local.HOST, port)
     except OSError:
         return 0
-    request = f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n"
+    request = (
+        f"GET {path} HTTP/1.1\r\nHost: {local.HOST}:{port}\r\nConnection: close\r\n\r\n"
+    )
     writer.write(request.encode("ascii"))
     try:
         line = await reader.readline()
@@ -182,6 +130,17 @@ def curl_line(demo: Demo) -> str:
     )
 
 
+def manage_line(command: str, folder: Path) -> str:
+    is_elsewhere = folder != Path("var").resolve()
+    return shlex.join(
+        [
+            *("make", "manage"),
+            *([f"DATA_DIR={folder}"] if is_elsewhere else []),
+            f"ARGS={command}",
+        ]
+    )
+
+
 def banner(demo: Demo, folder: Path) -> str:
     password = demo.admin_password or "(as it was set in the admin)"
     return f"""
@@ -193,6 +152,10 @@ The gateway serves on this machine. Ctrl-C stops it.
   Skills      {", ".join(demo.skill_ids)}
   Token       {demo.token}
   Kept in     {folder} (demo.json, database, web.log, worker.log)
+
+Make a client of your own in the admin; this issues its token:
+
+{manage_line("a2a_client_token NAME", folder)}
 
 Send a message and wait for the result:
 
@@ -211,14 +174,16 @@ async def serve(
     told, hurry = _listen_to_signals()
     since = await asyncio.to_thread(_now)
     started = [
-        await children.start("web", launch.web(port, host=HOST), folder, environment),
+        await children.start(
+            "web", launch.web(port, host=local.HOST), folder, environment
+        ),
         await children.start("worker", launch.sweep(), folder, environment),
     ]
     try:
         ready = become_ready(port, since)
         return await watch(started, told, ready, lambda: _tell(demo, folder))
     except TimeoutError:
-        raise RunError(
+        raise local.RunError(
             f"Not ready within {READY_SECONDS:.0f} s; see {folder}."
         ) from None
     finally:
@@ -242,7 +207,9 @@ async def watch(
     if first == 0:
         return 0
     child = started[first - 1]
-    raise RunError(f"The {child.name} process ended by itself:\n{child.last_lines()}")
+    raise local.RunError(
+        f"The {child.name} process ended by itself:\n{child.last_lines()}"
+    )
 
 
 def _tell(demo: Demo, folder: Path) -> None:
@@ -271,23 +238,10 @@ def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
     return told, hurry
 
 
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
-    return int(text)
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m a2a_project.run")
-    parser.add_argument("--port", type=_port, default=8000)
-    parser.add_argument("--data-dir", type=Path, default=Path("var"))
-    return parser.parse_args(arguments)
-
-
 def run(port: int, folder: Path) -> int:
     asyncio.run(check_port(port))
-    prepare_folder(folder)
-    settings = settings_of(folder, port)
+    local.prepare_folder(folder)
+    settings = local.settings_of(folder, port)
     environment = os.environ | settings
     sys.stdout.write("Starting …\n")
     sys.stdout.flush()
@@ -297,10 +251,10 @@ def run(port: int, folder: Path) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
+    options = local.options("run").parse_args(arguments)
     try:
         return run(options.port, options.data_dir.resolve())
-    except RunError as error:
+    except local.RunError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except KeyboardInterrupt:

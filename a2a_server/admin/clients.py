@@ -6,6 +6,7 @@ command, since what a page shows stays in histories, proxies and screenshots.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,11 @@ class GrantInline(RecordInline[ClientProfile, Client]):
         return rows.order_by("profile__name")
 
 
+def _argument(client: Client) -> str:
+    """The name, where every shell takes it as one word, or else the id."""
+    return client.name if re.fullmatch(r"\w[\w.-]*", client.name) else str(client.pk)
+
+
 @admin.register(Client)
 class ClientAdmin(RecordAdmin[Client]):
     form = ClientForm
@@ -144,10 +150,10 @@ class ClientAdmin(RecordAdmin[Client]):
         if not client.pk:
             return "Save the client first; its page then tells how."
         return format_html(
-            "Run <code>manage.py a2a_client_token {}</code> on the server. It prints the "
-            "token once; an earlier token stops working at that moment, and the tasks "
-            "stay.",
-            client.pk,
+            "Run <code>manage.py {0}</code> on the server (with <code>make run</code>: "
+            '<code>make manage ARGS="{0}"</code>). It prints the token once; an earlier '
+            "token stops working at that moment, and the tasks stay.",
+            f"a2a_client_token {_argument(client)}",
         )
 
     @admin.action(

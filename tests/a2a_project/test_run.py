@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from a2a_project import children, run
+from a2a_project import children, local, run
 from a2a_server.demo import Demo
 from tests import conftest, processes
 
@@ -29,69 +29,15 @@ DEMO = Demo(
 )
 
 
-# --- The folder -----------------------------------------------------------------------
-
-
-def test_makes_a_folder_that_nobody_else_can_read(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "var"
-
-    run.prepare_folder(folder)
-
-    assert folder.stat().st_mode & 0o777 == 0o700
-
-
-def test_says_why_a_folder_cannot_be_used(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with pytest.raises(run.RunError, match="cannot be used"):
-        run.prepare_folder(tmp_path / "file" / "var")
-
-
-def test_makes_a_secret_once_and_for_its_owner_only(tmp_path: Path) -> None:
-    file = tmp_path / "secret"
-
-    first = run.kept_secret(file, lambda: "first")
-    second = run.kept_secret(file, lambda: "second")
-
-    assert (first, second) == ("first", "first")
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_does_not_go_on_with_an_empty_secret(tmp_path: Path) -> None:
-    (tmp_path / "secret").touch()
-
-    with pytest.raises(run.RunError, match="is empty"):
-        run.kept_secret(tmp_path / "secret", lambda: "new")
-
-
-def test_runs_with_debugging_off_on_loopback_without_services(tmp_path: Path) -> None:
-    """O1."""
-    settings = run.settings_of(tmp_path, 8123)
-
-    assert settings["DEBUG"] == "off"
-    assert settings["A2A_SERVER_BASE_URLS"] == "http://127.0.0.1:8123/a2a"
-    assert settings["DATABASE_URL"].startswith(f"sqlite:///{tmp_path}")
-    assert settings["A2A_REDIS_URL"] == ""
-
-
-# --- Options and ports ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "", "８０"])
-def test_refuses_what_is_no_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run.main(["--port", port])
-
-    assert ended.value.code == 2
-    assert "a port is a number" in capsys.readouterr().err
+# --- Ports ----------------------------------------------------------------------------
 
 
 async def test_says_that_a_port_is_taken() -> None:
-    server = await asyncio.start_server(lambda *_: None, run.HOST, 0)
+    server = await asyncio.start_server(lambda *_: None, local.HOST, 0)
     port = server.sockets[0].getsockname()[1]
 
     async with server:
-        with pytest.raises(run.RunError, match=f"Port {port} cannot be used"):
+        with pytest.raises(local.RunError, match=f"Port {port} cannot be used"):
             await run.check_port(port)
 
 
@@ -103,7 +49,7 @@ async def test_reads_the_status_of_an_answer() -> None:
         writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         writer.close()
 
-    server = await asyncio.start_server(answer, run.HOST, 0)
+    server = await asyncio.start_server(answer, local.HOST, 0)
 
     async with server:
         status = await run.get_status(server.sockets[0].getsockname()[1], "/")
@@ -130,6 +76,20 @@ def test_tells_everything_one_needs() -> None:
 
     for part in (DEMO.admin_url, "admin / secret", DEMO.card_url, DEMO.token, "/data"):
         assert part in text
+
+
+def test_tells_how_a_client_of_ones_own_gets_its_token() -> None:
+    """O1, S20."""
+    elsewhere = run.banner(DEMO, Path("/my data"))
+    usual = run.banner(DEMO, Path("var").resolve())
+
+    words = ["make", "manage", "DATA_DIR=/my data", "ARGS=a2a_client_token NAME"]
+    assert words in [shlex.split(line) for line in _commands(elsewhere)]
+    assert [*words[:2], words[3]] in [shlex.split(line) for line in _commands(usual)]
+
+
+def _commands(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("make ")]
 
 
 # --- The whole ------------------------------------------------------------------------
@@ -192,7 +152,7 @@ async def test_does_not_go_on_when_a_process_ends_by_itself(tmp_path: Path) -> N
     argv = (sys.executable, "-c", "raise SystemExit('no such module')")
     child = await children.start("web", argv, tmp_path, dict(os.environ))
 
-    with pytest.raises(run.RunError, match=r"web process ended.*\n.*no such module"):
+    with pytest.raises(local.RunError, match=r"web process ended.*\n.*no such module"):
         await run.watch([child], asyncio.Event(), asyncio.sleep(60), pytest.fail)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -294,13 +295,23 @@ def test_no_page_shows_more_of_the_token_than_its_prefix(
 
 
 def test_says_how_a_token_is_issued_and_when_it_was_used(browser: Browser) -> None:
-    """S20, P4."""
-    client = factories.make_client(last_used_from="192.0.2.7")
+    """S20, P4: by its name, for both kinds of installation."""
+    client = factories.make_client(name="reporting", last_used_from="192.0.2.7")
+
+    text = html.unescape(browser.get(page_of(client)).content.decode())
+
+    assert "manage.py a2a_client_token reporting" in text
+    assert 'make manage ARGS="a2a_client_token reporting"' in text
+    assert "192.0.2.7" in text
+
+
+def test_names_the_id_where_a_shell_would_split_the_name(browser: Browser) -> None:
+    """S20."""
+    client = factories.make_client(name="Lena's `id` agent")
 
     text = browser.get(page_of(client)).content.decode()
 
-    assert f"manage.py a2a_client_token {client.pk}" in text
-    assert "192.0.2.7" in text
+    assert f"manage.py a2a_client_token {client.pk}<" in text
 
 
 def test_says_that_no_token_was_issued(browser: Browser) -> None:

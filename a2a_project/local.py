@@ -1,0 +1,130 @@
+"""The installation of `make run`: its folder, and the settings its processes are told.
+
+The folder holds everything: the secrets, the database and what the demonstration keeps.
+`make manage ARGS="…"` runs this module, which gives a command of `manage.py` the settings
+that `make run` gives its processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+HOST = "127.0.0.1"
+DATABASE = "a2a.sqlite3"
+
+
+class RunError(Exception):
+    """It cannot go on; the sentence is for the person at the terminal."""
+
+
+# --- The folder -----------------------------------------------------------------------
+
+
+def prepare_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be used: {error.strerror}.") from error
+
+
+def kept_secret(file: Path, make: Callable[[], str]) -> str:
+    """The secret in the file; made once, readable by its owner only."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        kept = file.read_text(encoding="ascii").strip()
+        if not kept:
+            raise RunError(
+                f"{file} is empty; remove it to have it made anew."
+            ) from None
+        return kept
+    secret = make()
+    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
+        opened.write(secret + "\n")
+    return secret
+
+
+def _encryption_key() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
+# --- Settings -------------------------------------------------------------------------
+
+
+def settings_of(folder: Path, port: int) -> dict[str, str]:
+    """What the processes are told; other settings of the environment stay as they are."""
+    keys = kept_secret(folder / "encryption_keys", _encryption_key)
+    secret_key = kept_secret(folder / "secret_key", lambda: secrets.token_urlsafe(50))
+    return {
+        "A2A_ENCRYPTION_KEYS": keys,
+        "A2A_REDIS_URL": "",
+        "A2A_SERVER_BASE_URLS": f"http://{HOST}:{port}/a2a",
+        "A2A_SERVER_ENABLED": "on",
+        "DATABASE_URL": f"sqlite:///{folder / DATABASE}",
+        "DATA_DIR": str(folder),
+        "DEBUG": "off",
+        "HTTPS": "off",
+        "SECRET_KEY": secret_key,
+    }
+
+
+# --- Options --------------------------------------------------------------------------
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return int(text)
+
+
+def options(module: str) -> argparse.ArgumentParser:
+    """The options that `make run` and `make manage` share."""
+    parser = argparse.ArgumentParser(prog=f"python -m a2a_project.{module}")
+    parser.add_argument("--port", type=_port, default=8000)
+    parser.add_argument("--data-dir", type=Path, default=Path("var"))
+    return parser
+
+
+# --- Commands -------------------------------------------------------------------------
+
+
+def manage(folder: Path, port: int, command: Sequence[str]) -> None:
+    """Run the command; it ends the process itself when it fails."""
+    if not (folder / DATABASE).exists():
+        raise RunError(f"There is no installation in {folder}; make run makes one.")
+    os.environ.update(settings_of(folder, port))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_project.settings")
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    try:
+        execute_from_command_line(["manage.py", *command])
+    except ImproperlyConfigured as error:
+        raise RunError(str(error)) from error
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = options("local")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    given = parser.parse_args(arguments)
+    try:
+        manage(given.data_dir.resolve(), given.port, given.command or ["help"])
+    except RunError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from a2a_project import local
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+# --- The folder -----------------------------------------------------------------------
+
+
+def test_makes_a_folder_that_nobody_else_can_read(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "var"
+
+    local.prepare_folder(folder)
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_says_why_a_folder_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(local.RunError, match="cannot be used"):
+        local.prepare_folder(tmp_path / "file" / "var")
+
+
+def test_makes_a_secret_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+
+    first = local.kept_secret(file, lambda: "first")
+    second = local.kept_secret(file, lambda: "second")
+
+    assert (first, second) == ("first", "first")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_does_not_go_on_with_an_empty_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+
+    with pytest.raises(local.RunError, match="is empty"):
+        local.kept_secret(tmp_path / "secret", lambda: "new")
+
+
+def test_runs_with_debugging_off_on_loopback_without_services(tmp_path: Path) -> None:
+    """O1."""
+    settings = local.settings_of(tmp_path, 8123)
+
+    assert settings["DEBUG"] == "off"
+    assert settings["A2A_SERVER_BASE_URLS"] == "http://127.0.0.1:8123/a2a"
+    assert settings["DATABASE_URL"].startswith(f"sqlite:///{tmp_path}")
+    assert settings["A2A_REDIS_URL"] == ""
+
+
+# --- Options --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "", "８０"])
+def test_refuses_what_is_no_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        local.main(["--port", port])
+
+    assert ended.value.code == 2
+    assert "a port is a number" in capsys.readouterr().err
+
+
+# --- Commands -------------------------------------------------------------------------
+
+
+def _manage(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    argv = (sys.executable, "-m", "a2a_project.local", f"--data-dir={folder}")
+    return subprocess.run(
+        [*argv, *command],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_command_has_the_settings_of_the_installation(tmp_path: Path) -> None:
+    """O1, S20: a token is issued without a variable to set."""
+    (tmp_path / local.DATABASE).touch()
+
+    done = [_manage(tmp_path, "migrate", "-v0"), _manage(tmp_path, "seed_demo")]
+    issued = _manage(tmp_path, "a2a_client_token", "demo")
+
+    assert [one.returncode for one in (*done, issued)] == [0, 0, 0]
+    assert issued.stdout.startswith("a2a_")
+    assert len(issued.stdout.split()) == 1
+
+
+def test_makes_nothing_where_nothing_was_installed(tmp_path: Path) -> None:
+    refused = _manage(tmp_path / "typo", "a2a_client_token", "demo")
+
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"There is no installation in {tmp_path / 'typo'}; make run makes one.\n"
+    )
+    assert not (tmp_path / "typo").exists()
