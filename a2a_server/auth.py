@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from a2a_protocol.errors import ProtocolError
     from a2a_server.addressing import IPAddress
 
@@ -197,11 +199,22 @@ def _note_use(row: _Row, address: IPAddress | None) -> None:
     try:
         now = database_now()
         # The condition holds between processes; the memory above only saves the query.
-        Client.objects.filter(
+        due = Client.objects.filter(
             Q(last_used_at=None) | Q(last_used_at__lte=now - USE_INTERVAL), id=row.id
-        ).update(last_used_at=now, last_used_from=str(address) if address else None)
+        )
+        source = str(address) if address else None
+        with transaction.atomic():
+            _unlocked(due).update(last_used_at=now, last_used_from=source)
     except DatabaseError:
         logger.warning("The last use of a client was not written", exc_info=True)
+
+
+def _unlocked(clients: QuerySet[Client]) -> QuerySet[Client]:
+    """Without a row that somebody holds: no request waits in order to be noted."""
+    if not connection.features.has_select_for_update_skip_locked:
+        return clients
+    free = clients.select_for_update(skip_locked=True, no_key=True)
+    return Client.objects.filter(pk__in=free.values("pk"))
 
 
 def issue_token(client: Client, *, now: datetime, by: str) -> str:

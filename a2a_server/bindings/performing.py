@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from django.db import InterfaceError, OperationalError
 
 from a2a_protocol.errors import LocalError, ProtocolError
-from a2a_server import executor, waiting
+from a2a_server import executor, turns, waiting
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
 from a2a_server.limits import waiting_slots
@@ -38,7 +38,8 @@ LAST_LOOK_SECONDS = 2.0
 
 async def perform(exchange: Exchange, work: Callable[[], Reply | Wait]) -> Reply:
     """Do the work of one call. Raise what it raises, or PeerGoneError."""
-    outcome = await _begin(work)
+    async with _turn(exchange):
+        outcome = await _begin(work)
     if isinstance(outcome, Reply):
         return outcome
     try:
@@ -46,6 +47,12 @@ async def perform(exchange: Exchange, work: Callable[[], Reply | Wait]) -> Reply
     except BaseException:
         _give_back(outcome)
         raise
+
+
+def _turn(exchange: Exchange) -> contextlib.AbstractAsyncContextManager[None]:
+    if exchange.caller is None:
+        return contextlib.nullcontext()
+    return turns.turn(exchange.caller.client_id)
 
 
 async def _begin(work: Callable[[], Reply | Wait]) -> Reply | Wait:

@@ -20,7 +20,7 @@ from a2a_server.operations.calls import Reply, Wait
 from agent_runs import lifecycle
 from agent_runs.models import AgentRun
 from tests import factories
-from tests.asgi_peer import Peer, ask_once, make_scope, rpc_body, rpc_headers
+from tests.asgi_peer import Peer, ask, ask_once, make_scope, rpc_body, rpc_headers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from a2a_server.limits import Slot
     from a2a_server.models import Client
     from tests.a2a_server.conftest import LostDatabase
+    from tests.asgi_peer import Answer
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -344,6 +345,43 @@ def test_a_locked_row_makes_the_store_unavailable(
     assert answer.reasons == ["STORE_UNAVAILABLE"]
     assert not Task.objects.exists()
     assert _slots_are_free()
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_a_client_whose_row_is_locked_leaves_a_thread_to_others(
+    entry: Entry, client: Client
+) -> None:
+    """However much it sends."""
+    other = factories.make_client("other")
+    peers = [Peer([_send(number)]) for number in range(2 * conf.threads())]
+
+    async def send_and_read() -> Answer:
+        sending = [
+            asyncio.create_task(entry(_scope(client), peer.receive, peer.send))
+            for peer in peers
+        ]
+        await _until(lambda: _waiting_for_locks() == conf.threads() - 1)
+        reading = ask(entry, _scope(other), [rpc_body("ListTasks")])
+        answer = await asyncio.wait_for(reading, ENOUGH)
+        for work in sending:
+            work.cancel()
+        await asyncio.gather(*sending)
+        return answer
+
+    with transaction.atomic():
+        type(client).objects.select_for_update().get(pk=client.pk)
+        answer = asyncio.run(send_and_read())
+
+    assert answer.status == 200
+
+
+def _waiting_for_locks() -> int:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND datname = current_database()"
+        )
+        return int(cursor.fetchone()[0])
 
 
 def test_a_database_that_hangs_is_unavailable() -> None:

@@ -1,0 +1,50 @@
+"""How many of a process's threads one client's calls may occupy at once: all but one.
+
+A send waits in its thread for the client's row while something holds it. However many a
+client sends then, other clients still find a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from a2a_server import conf, executor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+# A semaphore belongs to an event loop, and is forgotten when nobody holds a turn.
+_OfClients = WeakValueDictionary[int, asyncio.Semaphore]
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, _OfClients] = (
+    WeakKeyDictionary()
+)
+
+
+@contextlib.asynccontextmanager
+async def turn(
+    client_id: int, *, seconds: float = executor.CALL_SECONDS
+) -> AsyncIterator[None]:
+    """Raise executor.OverdueError where it does not come in time."""
+    semaphore = _semaphore(client_id)
+    try:
+        async with asyncio.timeout(seconds):
+            await semaphore.acquire()
+    except TimeoutError:
+        raise executor.OverdueError from None
+    try:
+        yield
+    finally:
+        semaphore.release()
+
+
+def _semaphore(client_id: int) -> asyncio.Semaphore:
+    loop = asyncio.get_running_loop()
+    of_clients = _semaphores.setdefault(loop, WeakValueDictionary())
+    semaphore = of_clients.get(client_id)
+    if semaphore is None:
+        semaphore = asyncio.Semaphore(max(conf.threads() - 1, 1))
+        of_clients[client_id] = semaphore
+    return semaphore
