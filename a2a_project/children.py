@@ -22,6 +22,8 @@ _LAST_LINES = 15
 class Child:
     name: str
     log: Path
+    log_start: int
+    """How long the log was before this process wrote to it, in bytes."""
     process: Process
 
     def signal(self, number: int) -> None:
@@ -29,7 +31,9 @@ class Child:
             self.process.send_signal(number)
 
     def last_lines(self) -> str:
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        with self.log.open("rb") as file:
+            file.seek(self.log_start)
+            lines = file.read().decode(errors="replace").splitlines()
         return "\n".join(lines[-_LAST_LINES:])
 
 
@@ -37,7 +41,8 @@ async def start(
     name: str, argv: Sequence[str], folder: Path, environment: dict[str, str]
 ) -> Child:
     log = folder / f"{name}.log"
-    with log.open("wb") as file:
+    with log.open("ab") as file:
+        log_start = file.tell()
         process = await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.DEVNULL,
@@ -47,7 +52,7 @@ async def start(
             # Ctrl-C reaches this process alone, which then stops them in order.
             start_new_session=True,
         )
-    return Child(name=name, log=log, process=process)
+    return Child(name=name, log=log, log_start=log_start, process=process)
 
 
 async def stop(children: Sequence[Child], hurry: asyncio.Event) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
+import fcntl
 import os
 import secrets
 import sys
@@ -19,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 HOST = "127.0.0.1"
 DATABASE = "a2a.sqlite3"
@@ -38,6 +40,24 @@ def prepare_folder(folder: Path) -> None:
         folder.chmod(0o700)
     except OSError as error:
         raise RunError(f"{folder} cannot be used: {error.strerror}.") from error
+
+
+@contextlib.contextmanager
+def locked(folder: Path, port: int) -> Iterator[None]:
+    """One runner a folder: two would share a database and write into the same files."""
+    with (folder / "lock").open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise RunError(
+                f"{folder} is in use: {file.read().strip()}. Another installation "
+                "beside it: make run PORT=8001 DATA_DIR=/another/folder"
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} serves it on port {port}\n")
+        file.flush()
+        yield
 
 
 def kept_secret(file: Path, make: Callable[[], str]) -> str:

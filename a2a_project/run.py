@@ -239,15 +239,17 @@ def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
 
 
 def run(port: int, folder: Path) -> int:
-    asyncio.run(check_port(port))
     local.prepare_folder(folder)
-    settings = local.settings_of(folder, port)
-    environment = os.environ | settings
-    sys.stdout.write("Starting …\n")
-    sys.stdout.flush()
-    # This process only prepares and watches; what it would log is not for the terminal.
-    os.environ.update(settings, LOG_LEVEL="WARNING")
-    return asyncio.run(serve(prepare_installation(), folder, port, environment))
+    with local.locked(folder, port):
+        asyncio.run(check_port(port))
+        settings = local.settings_of(folder, port)
+        environment = os.environ | settings
+        sys.stdout.write("Starting …\n")
+        sys.stdout.flush()
+        # This process only prepares and watches; what it would log is not for the
+        # terminal.
+        os.environ.update(settings, LOG_LEVEL="WARNING")
+        return asyncio.run(serve(prepare_installation(), folder, port, environment))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

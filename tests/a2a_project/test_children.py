@@ -75,3 +75,14 @@ async def test_keeps_what_a_child_said_last(tmp_path: Path) -> None:
     await child.process.wait()
 
     assert child.last_lines().splitlines() == [str(n) for n in range(15, 30)]
+
+
+async def test_keeps_the_log_of_an_earlier_run_and_does_not_quote_it(
+    tmp_path: Path,
+) -> None:
+    for word in ("first", "second"):
+        child = await _start(f"print('{word}')", tmp_path)
+        await child.process.wait()
+
+    assert child.log.read_text() == "first\nsecond\n"
+    assert child.last_lines() == "second"

@@ -48,6 +48,19 @@ def test_does_not_go_on_with_an_empty_secret(tmp_path: Path) -> None:
         local.kept_secret(tmp_path / "secret", lambda: "new")
 
 
+def test_serves_a_folder_once_at_a_time(tmp_path: Path) -> None:
+    """O1: a second runner would write into the files of the first."""
+    with (
+        local.locked(tmp_path, 8123),
+        pytest.raises(local.RunError, match=r"is in use: process \d+ .* port 8123\."),
+        local.locked(tmp_path, 9000),
+    ):
+        pytest.fail("locked twice")
+
+    with local.locked(tmp_path, 9000):
+        assert "port 9000" in (tmp_path / "lock").read_text()
+
+
 def test_runs_with_debugging_off_on_loopback_without_services(tmp_path: Path) -> None:
     """O1."""
     settings = local.settings_of(tmp_path, 8123)

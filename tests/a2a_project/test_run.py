@@ -141,6 +141,17 @@ def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
     assert kept.read_text() == first
 
 
+def test_refuses_a_folder_that_is_served_before_it_touches_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with local.locked(tmp_path, 8123):
+        code = run.main([f"--port={processes.free_port()}", f"--data-dir={tmp_path}"])
+
+    assert code == 1
+    assert f"{tmp_path} is in use" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["lock"]
+
+
 def _paste(line: str) -> str:
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, text=True, check=True
