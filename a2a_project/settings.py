@@ -150,6 +150,8 @@ WHITENOISE_USE_FINDERS = True
 # --- Cookies and proxies --------------------------------------------------------------
 
 HTTPS = env.boolean("HTTPS")
+# The proxy that ends TLS is also what sends plain http to https, so its check is no help.
+SILENCED_SYSTEM_CHECKS = ["security.W008"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SECURE_CONTENT_TYPE_NOSNIFF = True
