@@ -2,7 +2,7 @@
 
 FUZZ_INPUTS   how many inputs in all, 100000
 FUZZ_SEED     decides every input; `random` takes a new one
-FUZZ_ONLY     the number of one input of the mutated requests, to meet it alone
+FUZZ_ONLY     the number of one input, to meet it alone; with `-k changed` or `-k raw`
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ class Plan:
         shares = {name: self.inputs * n // 100 for name, n in _SHARES.items()}
         return shares.get(part, self.inputs - sum(shares.values()))
 
-    def numbers(self) -> range:
-        """Of the mutated requests."""
+    def numbers(self, part: str) -> range:
         if self.only is not None:
             return range(self.only, self.only + 1)
-        return range(self.share("mutated"))
+        return range(self.share(part))
 
     def tally(self, part: str) -> Tally:
         return self.tallies.setdefault(part, Tally())

@@ -114,7 +114,7 @@ class Driver:
             for number in numbers:
                 rng = random.Random(f"{seed}:{number}")  # noqa: S311
                 given = mutated(rng, self.records.names)
-                title = f"FUZZ_SEED={seed} FUZZ_ONLY={number}"
+                title = f"FUZZ_SEED={seed} FUZZ_ONLY={number} -k changed"
                 if given.stalls:
                     # Takes as long as a body may; asked about at the very end.
                     task = asyncio.create_task(self.ask(given, title))

@@ -53,7 +53,7 @@ def test_changed_requests_meet_nothing_but_named_answers(
         watching_log(records.names.tokens) as watch,
         Driver(application, records, tally) as driver,
     ):
-        for at, numbers in enumerate(_batches(plan.numbers())):
+        for at, numbers in enumerate(_batches(plan.numbers("mutated"))):
             records.prepare_tasks()
             prepared.show_worker(is_there=at % _SEASONS != _NO_WORKER)
             places = 1 if at % _SEASONS == _NO_PLACE else 12
@@ -64,7 +64,7 @@ def test_changed_requests_meet_nothing_but_named_answers(
         driver.run(driver.end_stalled())
 
     watch.check()
-    assert tally.inputs == len(plan.numbers())
+    assert tally.inputs == len(plan.numbers("mutated"))
 
 
 def _batches(numbers: range) -> Iterator[range]:
@@ -119,7 +119,7 @@ def test_raw_bytes_meet_nothing_but_named_answers(
         asyncio.run(_ask_raw(plan, records, server.port, tally))
 
     watch.check()
-    assert tally.inputs == plan.share("raw")
+    assert tally.inputs == len(plan.numbers("raw"))
 
 
 async def _ask_raw(plan: Plan, records: Records, port: int, tally: Tally) -> None:
@@ -133,13 +133,13 @@ async def _ask_raw(plan: Plan, records: Records, port: int, tally: Tally) -> Non
         try:
             tally.count(await raw.ask(port, data))
         except Exception as error:
-            title = f"FUZZ_SEED={plan.seed} FUZZ_ONLY_RAW={number}"
+            title = f"FUZZ_SEED={plan.seed} FUZZ_ONLY={number} -k raw"
             raise AssertionError(f"{title}\n{data[:3000]!r}") from error
         finally:
             room.release()
 
     async with asyncio.TaskGroup() as group:
-        for number in range(plan.share("raw")):
+        for number in plan.numbers("raw"):
             await room.acquire()
             group.create_task(ask(number))
     plain = Input(
