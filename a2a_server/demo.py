@@ -75,9 +75,13 @@ class Demo:
     admin_url: str
     admin_user: str
     admin_password: str
+    is_token_replaced: bool = False
+    """The token kept here was no longer the client's, so that this one was issued."""
 
     def as_json(self) -> str:
-        return json.dumps(asdict(self), indent=2)
+        told = asdict(self)
+        del told["is_token_replaced"]
+        return json.dumps(told, indent=2)
 
 
 def file() -> Path:
@@ -89,7 +93,8 @@ def seed() -> Demo:
     known = _known()
     with transaction.atomic():
         client = _seed_records()
-        token = _token(client, known.get("token", ""))
+        known_token = known.get("token", "")
+        token = _token(client, known_token)
         password = _admin_password(known.get("admin_password", ""))
     demo = Demo(
         **_addresses(),
@@ -97,6 +102,7 @@ def seed() -> Demo:
         skill_ids=tuple(skill.skill_id for skill in SKILLS),
         admin_user=ADMIN,
         admin_password=password,
+        is_token_replaced=known_token not in ("", token),
     )
     _write(demo)
     return demo

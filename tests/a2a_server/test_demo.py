@@ -82,6 +82,8 @@ def test_issues_a_new_token_when_the_known_one_was_replaced() -> None:
     second = demo.seed()
 
     assert second.token != first.token
+    assert (first.is_token_replaced, second.is_token_replaced) == (False, True)
+    assert "replaced" not in demo.file().read_text()
     caller = auth.authenticate([f"Bearer {second.token}".encode()], None)
     assert caller.client_id == client.pk
 
