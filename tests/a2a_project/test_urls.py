@@ -44,7 +44,9 @@ def test_writes_moments_with_seconds(moment: datetime, written: str) -> None:
     assert defaultfilters.date(moment, "DATETIME_FORMAT") == written
 
 
-@pytest.mark.parametrize("path", ["/a2a//", "//a2a", "/A2A", "/.well-known/agent.json"])
+@pytest.mark.parametrize(
+    "path", ["/", "/a2a//", "//a2a", "/A2A", "/.well-known/agent.json"]
+)
 def test_never_redirects_a_call_that_missed_its_address(
     client: Client, path: str
 ) -> None:
@@ -53,3 +55,10 @@ def test_never_redirects_a_call_that_missed_its_address(
 
     assert answer.status_code == 404
     assert "Location" not in answer.headers
+
+
+def test_leads_from_the_bare_address_to_the_admin(client: Client) -> None:
+    """O2."""
+    answer = client.get("/")
+
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
