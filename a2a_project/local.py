@@ -91,7 +91,8 @@ def settings_of(folder: Path, port: int) -> dict[str, str]:
     return {
         "A2A_ENCRYPTION_KEYS": keys,
         "A2A_REDIS_URL": "",
-        "A2A_SERVER_BASE_URLS": f"http://{HOST}:{port}/a2a",
+        # What is printed and on the card comes first; people type the other.
+        "A2A_SERVER_BASE_URLS": f"http://{HOST}:{port}/a2a http://localhost:{port}/a2a",
         "A2A_SERVER_ENABLED": "on",
         "DATABASE_URL": f"sqlite:///{folder / DATABASE}",
         "DATA_DIR": str(folder),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import django
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import DatabaseError, connections
@@ -49,11 +50,14 @@ def prepare_installation() -> Demo:
     from a2a_server import demo
 
     try:
+        Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
         call_command("check", stdout=io.StringIO(), stderr=io.StringIO())
         call_command("migrate", verbosity=0)
         return demo.seed()
     except SystemCheckError as error:
         raise local.RunError(str(error)) from error
+    except OSError as error:
+        raise local.RunError(f"A file cannot be written: {error}") from error
     except DatabaseError as error:
         raise local.RunError(f"The database cannot be used: {error}") from error
     finally:
@@ -130,6 +134,10 @@ def curl_line(demo: Demo) -> str:
     )
 
 
+_REPLACED = """
+              The demo client's token was changed meanwhile; a new one was issued."""
+
+
 def manage_line(command: str, folder: Path) -> str:
     is_elsewhere = folder != Path("var").resolve()
     return shlex.join(
@@ -150,7 +158,7 @@ The gateway serves on this machine. Ctrl-C stops it.
               {demo.admin_user} / {password}
   Agent card  {demo.card_url}
   Skills      {", ".join(demo.skill_ids)}
-  Token       {demo.token}
+  Token       {demo.token}{_REPLACED if demo.is_token_replaced else ""}
   Kept in     {folder} (demo.json, database, web.log, worker.log)
 
 Make a client of your own in the admin; this issues its token:
@@ -171,7 +179,7 @@ async def serve(
     demo: Demo, folder: Path, port: int, environment: dict[str, str]
 ) -> int:
     """Run until a signal comes (0) or a process ends by itself (1)."""
-    told, hurry = _listen_to_signals()
+    told, hurry = listen_to_signals()
     since = await asyncio.to_thread(_now)
     started = [
         await children.start(
@@ -226,15 +234,20 @@ def _now() -> datetime:
         connections.close_all()
 
 
-def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """Events: told to stop; told a second time, so hurry."""
+def listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """Events: told to stop; told so again by Ctrl-C, so hurry.
+
+    Other signals come twice without meaning more: `make` passes on the SIGTERM that the
+    whole process group had.
+    """
     told, hurry = asyncio.Event(), asyncio.Event()
 
-    def hear() -> None:
-        (hurry if told.is_set() else told).set()
+    def hear(number: int) -> None:
+        is_urgent = told.is_set() and number == signal.SIGINT
+        (hurry if is_urgent else told).set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, hear)
+        asyncio.get_running_loop().add_signal_handler(number, hear, number)
     return told, hurry
 
 
@@ -242,13 +255,13 @@ def run(port: int, folder: Path) -> int:
     local.prepare_folder(folder)
     with local.locked(folder, port):
         asyncio.run(check_port(port))
-        settings = local.settings_of(folder, port)
-        environment = os.environ | settings
+        told = local.settings_of(folder, port)
+        environment = os.environ | told
         sys.stdout.write("Starting …\n")
         sys.stdout.flush()
         # This process only prepares and watches; what it would log is not for the
         # terminal.
-        os.environ.update(settings, LOG_LEVEL="WARNING")
+        os.environ.update(told, LOG_LEVEL="WARNING")
         return asyncio.run(serve(prepare_installation(), folder, port, environment))
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import os
 import shlex
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +92,13 @@ def test_tells_how_a_client_of_ones_own_gets_its_token() -> None:
     assert [*words[:2], words[3]] in [shlex.split(line) for line in _commands(usual)]
 
 
+def test_tells_that_the_token_is_another_than_last_time() -> None:
+    replaced = dataclasses.replace(DEMO, is_token_replaced=True)
+
+    assert "token was changed meanwhile" in run.banner(replaced, Path("/data"))
+    assert "token was changed meanwhile" not in run.banner(DEMO, Path("/data"))
+
+
 def _commands(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("make ")]
 
@@ -130,8 +141,10 @@ def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
 
     line = runner.wait_for_line("^curl ", seconds=90)
     first = kept.read_text()
-    answers = [_paste(line)]
+    answers = [_paste(line), _paste(line.replace(local.HOST, "localhost"))]
     assert runner.stop() == 0
+    assert _heartbeats(tmp_path) == 0
+    assert "Warning" not in (tmp_path / "var" / "web.log").read_text()
 
     again = _start_runner(tmp_path, port)
     answers.append(_paste(again.wait_for_line("^curl ", seconds=90)))
@@ -139,6 +152,14 @@ def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
 
     assert all('"TASK_STATE_COMPLETED"' in answer for answer in answers)
     assert kept.read_text() == first
+
+
+def _heartbeats(tmp_path: Path) -> int:
+    database = sqlite3.connect(tmp_path / "var" / local.DATABASE)
+    with contextlib.closing(database):
+        query = "SELECT count(*) FROM agent_runs_workerheartbeat"
+        count: int = database.execute(query).fetchone()[0]
+        return count
 
 
 def test_refuses_a_folder_that_is_served_before_it_touches_it(
@@ -157,6 +178,28 @@ def _paste(line: str) -> str:
         ["sh", "-c", line], capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "is_urgent"),
+    [
+        # make passes on what its process group had already.
+        (signal.SIGTERM, False),
+        (signal.SIGHUP, False),
+        # Whoever presses Ctrl-C again means it.
+        (signal.SIGINT, True),
+    ],
+)
+async def test_only_a_second_ctrl_c_hurries(number: int, is_urgent: bool) -> None:
+    told, hurry = run.listen_to_signals()
+
+    signal.raise_signal(signal.SIGTERM)
+    await told.wait()
+    signal.raise_signal(number)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(hurry.wait(), 0.2)
+
+    assert hurry.is_set() is is_urgent
 
 
 async def test_does_not_go_on_when_a_process_ends_by_itself(tmp_path: Path) -> None:
