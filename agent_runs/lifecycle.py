@@ -184,7 +184,8 @@ def requeue(
     columns = {
         "requeues": F("requeues") + 1,
         "due_at": now + delay,
-        "nudged_at": None,
+        # What is due at once is nudged by the caller; the rest when its time has come.
+        "nudged_at": None if delay else now,
     }
     return _move(
         Move.REQUEUE,
