@@ -30,6 +30,22 @@ class _Parser(CommandParser):
 
 
 class ExitCommand(BaseCommand):
+    _is_a_process = False
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        self._is_a_process = True
+        super().run_from_argv(argv)
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Called in code it raises; Django would print the class before the sentence."""
+        try:
+            return super().execute(*args, **options)
+        except ExitError as error:
+            if not self._is_a_process or options["traceback"]:
+                raise
+            self.stderr.write(str(error))
+            sys.exit(error.returncode)
+
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.__class__ = _Parser

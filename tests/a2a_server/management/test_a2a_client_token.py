@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, execute_from_command_line
 from django.db import OperationalError, connection
 
 from a2a_server.models import Client
@@ -114,6 +114,17 @@ def test_bad_options_end_with_2_when_called_in_code(arguments: list[str]) -> Non
         run(*arguments)
 
     assert ended.value.code == 2
+
+
+def test_a_failure_is_one_sentence_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """W8."""
+    with pytest.raises(SystemExit) as ended:
+        execute_from_command_line(["manage.py", "a2a_client_token", "nobody"])
+
+    assert ended.value.code == 1
+    assert capsys.readouterr() == ("", "There is no client «nobody».\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--nonsense"]])
