@@ -6,7 +6,9 @@ Only `settings.py` uses this module. A value that is present but cannot be read 
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -48,3 +50,32 @@ def integer(name: str, default: int) -> int:
 def words(name: str, default: str = "") -> list[str]:
     """Read a list whose items are separated by commas or white space."""
     return text(name, default).replace(",", " ").split()
+
+
+def apps(name: str) -> list[str]:
+    """Read a list of Django apps, each a package or the path of its configuration."""
+    found = words(name)
+    for app in found:
+        if not _may_be_imported(app):
+            raise ImproperlyConfigured(
+                f"{name} names {app}, and there is no such app beside manage.py or on "
+                "PYTHONPATH."
+            )
+    return found
+
+
+def _may_be_imported(dotted: str) -> bool:
+    """Imports nothing, since an app must not be imported before the settings are read."""
+    top, *names = dotted.split(".")
+    spec = importlib.util.find_spec(top) if top else None
+    for name in names:
+        if spec is None or spec.submodule_search_locations is None:
+            break
+        below = PathFinder.find_spec(
+            f"{spec.name}.{name}", spec.submodule_search_locations
+        )
+        if below is None:
+            # A configuration may also be a name within a package.
+            return name is names[-1] and name[:1].isupper()
+        spec = below
+    return spec is not None

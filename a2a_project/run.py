@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import django
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import DatabaseError, connections
@@ -46,7 +47,10 @@ _LOOK_EVERY = 0.1
 
 def prepare_installation() -> Demo:
     """Migrate and seed; Django is set up in this process for it."""
-    django.setup()
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        raise local.RunError(str(error)) from error
     from a2a_server import demo
 
     try:

@@ -46,7 +46,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "agent_runs",
     "a2a_server",
-    *env.words("EXTRA_APPS"),
+    *env.apps("EXTRA_APPS"),
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -100,3 +100,23 @@ def test_reads_words_between_commas_and_space(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("THING", "one, two\tthree\n,four")
 
     assert environment.words("THING") == ["one", "two", "three", "four"]
+
+
+def test_takes_apps_by_package_and_by_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = "tests tests.conformance tests.drill.apps.Anything tests.drill.Anything"
+    monkeypatch.setenv("APPS", names)
+
+    assert environment.apps("APPS") == names.split()
+
+
+@pytest.mark.parametrize("typo", ["wordcuont", "tests.conformnace", "tests.x.y", ".x"])
+def test_names_the_variable_of_an_app_that_is_nowhere(
+    monkeypatch: pytest.MonkeyPatch, typo: str
+) -> None:
+    """Django would say it with a traceback that does not name the variable."""
+    monkeypatch.setenv("APPS", f"tests {typo}")
+
+    with pytest.raises(ImproperlyConfigured, match=f"^APPS names {typo}, and"):
+        environment.apps("APPS")

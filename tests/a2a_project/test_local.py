@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from a2a_project import local
+from tests import processes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,3 +122,25 @@ def test_makes_nothing_where_nothing_was_installed(tmp_path: Path) -> None:
         f"There is no installation in {tmp_path / 'typo'}; make run makes one.\n"
     )
     assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("module", ["run", "local"])
+def test_says_which_variable_names_an_app_that_is_nowhere(
+    tmp_path: Path, module: str
+) -> None:
+    (tmp_path / local.DATABASE).touch()
+
+    ended = subprocess.run(
+        [sys.executable, "-m", f"a2a_project.{module}", f"--data-dir={tmp_path}"]
+        + [f"--port={processes.free_port()}"]
+        + (["migrate"] if module == "local" else []),
+        env={"PATH": os.environ["PATH"], "EXTRA_APPS": "wordcuont"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("EXTRA_APPS names wordcuont, and there is no such")
+    assert len(ended.stderr.splitlines()) == 1

@@ -134,5 +134,10 @@ def test_believes_a_proxy_only_when_told_to(load: Load) -> None:
     assert "SECURE_PROXY_SSL_HEADER" in load(TRUST_X_FORWARDED_PROTO="on")
 
 
-def test_takes_apps_of_ones_own(load: Load) -> None:
+def test_takes_apps_of_ones_own(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wordcount").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+
     assert "wordcount" in load(EXTRA_APPS="wordcount")["INSTALLED_APPS"]
