@@ -6,6 +6,11 @@
 #   make check    everything a change has to pass: format, lint, types, imports, tests
 #   make lint     the same without the tests
 #   make format   rewrite the code in the house's format
+#   make faults   what happens when a process or a service dies at the wrong moment
+#   make browser  the admin in a real browser
+#   make interop  other implementations of the protocol as our clients
+#   make fuzz     odd requests, and what has to hold for every answer
+#   make bench    this server and the official SDK's side by side, as JSON
 #   make conformance-server
 #                 what conformance kits drive; PROFILE, PORT, TOKEN, DEDUPLICATE choose
 
@@ -35,7 +40,7 @@ define environment
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage test check format environment faults fuzz browser interop \
+.PHONY: help run manage test check format environment faults fuzz browser interop bench \
     conformance-server \
     lint lint-format lint-code lint-types lint-imports lint-migrations lint-settings
 
@@ -133,4 +138,19 @@ $(SDK_VENV)/installed-javascript: $(SDK_VENV)/installed
 	fi
 	PATH="$(SDK_PATH)" npm install --prefix $(SDK_VENV) --no-save --omit=peer \
 	    --no-audit --no-fund --loglevel=error "@a2a-js/sdk@1.3.0" "jose@6.2.18"
+	@touch $@
+
+# Both servers run on the same uvicorn, uvloop and httptools: constraints.txt has them.
+BENCH_VENV ?= .venv-bench
+BENCH_OPTIONS ?=
+
+bench: environment $(BENCH_VENV)/installed
+	A2A_SDK_PYTHON="$(abspath $(BENCH_VENV))/bin/python" \
+	    $(BIN)/python -m tests.bench.run $(BENCH_OPTIONS)
+
+$(BENCH_VENV)/installed: Makefile constraints.txt | environment
+	$(BIN)/python -m venv --clear $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
+	    --constraint=constraints.txt \
+	    "a2a-sdk[http-server,postgresql]==1.3.0" uvicorn uvloop httptools
 	@touch $@
