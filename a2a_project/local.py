@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
@@ -130,6 +131,8 @@ def manage(folder: Path, port: int, command: Sequence[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "a2a_project.settings")
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     try:
+        # That the address is plain http is right here, and no news with every command.
+        settings.SILENCED_SYSTEM_CHECKS = ["a2a_server.W001"]
         execute_from_command_line(["manage.py", *command])
     except ImproperlyConfigured as error:
         raise RunError(str(error)) from error

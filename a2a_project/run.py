@@ -144,13 +144,8 @@ _REPLACED = """
 
 def manage_line(command: str, folder: Path) -> str:
     is_elsewhere = folder != Path("var").resolve()
-    return shlex.join(
-        [
-            *("make", "manage"),
-            *([f"DATA_DIR={folder}"] if is_elsewhere else []),
-            f"ARGS={command}",
-        ]
-    )
+    where = f" {shlex.quote(f'DATA_DIR={folder}')}" if is_elsewhere else ""
+    return f'make manage{where} ARGS="{command}"'
 
 
 def banner(demo: Demo, folder: Path) -> str:

@@ -112,6 +112,7 @@ def test_a_command_has_the_settings_of_the_installation(tmp_path: Path) -> None:
     assert [one.returncode for one in (*done, issued)] == [0, 0, 0]
     assert issued.stdout.startswith("a2a_")
     assert len(issued.stdout.split()) == 1
+    assert issued.stderr == ""
 
 
 def test_makes_nothing_where_nothing_was_installed(tmp_path: Path) -> None:
