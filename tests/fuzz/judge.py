@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BODY_LIMIT: Final = 65_536
 
 # None of them stands in an input, so that one in an answer is the product's own.
-_CANARIES: Final = [
+CANARIES: Final = [
     b"Traceback",
     b"Error(",
     b"Exception",
@@ -131,7 +131,7 @@ def judge_elsewhere(answer: Answer) -> str:
 
 def _judge_card(given: Input, answer: Answer) -> str:
     assert given.method in {"GET", "HEAD"}
-    _refuse_canaries(answer.body, _CANARIES)
+    _refuse_canaries(answer.body, CANARIES)
     assert answer.headers["etag"].startswith('"')
     if answer.status == 304:
         assert answer.body == b""
@@ -152,7 +152,7 @@ def judge_reply(answer: Answer) -> tuple[str, dict[str, Any]]:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-request-id"]
     assert int(headers["content-length"]) == len(answer.body)
-    _refuse_canaries(answer.body, _CANARIES)
+    _refuse_canaries(answer.body, CANARIES)
     message = reading.read_answer(answer.body)
     assert set(message) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
     assert message["jsonrpc"] == "2.0"

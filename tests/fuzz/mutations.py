@@ -182,15 +182,15 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 def _with_envelope(
     rng: random.Random, given: Input, change: Callable[[dict[str, Any]], object]
 ) -> Input:
-    """Change the parsed body; one that is no object stays as it is."""
+    """Change the parsed body; one that is no object, or too deep, stays as it is."""
     try:
         parsed = json.loads(given.body)
+        if not isinstance(parsed, dict):
+            return given
+        change(parsed)
+        return replace(given, body=dump(parsed, ascii_only=chance(rng, 2)))
     except (ValueError, RecursionError):
         return given
-    if not isinstance(parsed, dict):
-        return given
-    change(parsed)
-    return replace(given, body=dump(parsed, ascii_only=chance(rng, 2)))
 
 
 def replace_value(rng: random.Random, given: Input, names: Names) -> Input:
