@@ -37,3 +37,13 @@ def _somebody_waits() -> bool:
         cursor.execute(_WAITS_FOR_US)
         (waits,) = cursor.fetchone()
     return bool(waits)
+
+
+def look_for_deadlocks_after(duration: str) -> None:
+    """For this thread's transaction, else its session.
+
+    The server looks once in every wait, and ends the one that looked and found.
+    """
+    parameters = [duration, connection.in_atomic_block]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('deadlock_timeout', %s, %s)", parameters)

@@ -197,14 +197,20 @@ def test_a_purge_outlives_a_deadlock(now: datetime, postgresql: str) -> None:
 
     with ThreadPoolExecutor(1) as thread:
         with transaction.atomic():
+            locking.look_for_deadlocks_after("60s")
             AgentRunEvent.objects.select_for_update().get(run=run)
-            purge = thread.submit(locking.with_own_connection, purge_old)
+            purge = thread.submit(locking.with_own_connection, purge_as_victim)
             locking.wait_for_who_waits_for_us()
-            # The one that waited first is the victim.
             AgentRun.objects.select_for_update().get(pk=run.pk)
         counts = purge.result()
 
     assert counts["runs"] == counts["run events"] == 1
+
+
+def purge_as_victim() -> dict[str, int]:
+    """The one that looks for a deadlock, once and late enough to find it, is ended."""
+    locking.look_for_deadlocks_after("4s")
+    return purge_old()
 
 
 def purge_old() -> dict[str, int]:
