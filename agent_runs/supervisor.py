@@ -74,7 +74,7 @@ class Supervisor:
 
     def _watch_store(self) -> None:
         while True:
-            segments = self._wait_for_segments(self._rest)
+            segments = self._wait_for_segments(self._rest, self.idle.clear)
             try:
                 self._look(segments)
             except DatabaseError:
@@ -109,7 +109,7 @@ class Supervisor:
 
     def _watch_clock(self) -> None:
         while True:
-            for segment in self._wait_for_segments(lambda: None):
+            for segment in self._wait_for_segments(_nothing, _nothing):
                 if segment.is_overdue:
                     segment.end(Ending.GONE)
                 elif stopping.grace_is_over():
@@ -118,18 +118,25 @@ class Supervisor:
 
     # --- Both -------------------------------------------------------------------------
 
-    def _wait_for_segments(self, rest: Callable[[], None]) -> list[Segment]:
+    def _wait_for_segments(
+        self, rest: Callable[[], None], wake: Callable[[], None]
+    ) -> list[Segment]:
+        """Rest while there are none. A thread may sleep through one that came and went."""
         with self._changed:
             if not self._segments:
                 rest()
                 self._changed.wait_for(lambda: self._segments)
-            self.idle.clear()
+                wake()
             return list(self._segments)
 
     def _sleep(self) -> None:
         """Until the next tick; at once when there is nothing left to watch."""
         with self._changed:
             self._changed.wait_for(lambda: not self._segments, TICK_SECONDS)
+
+
+def _nothing() -> None:
+    pass
 
 
 supervisor = Supervisor()
