@@ -12,10 +12,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from selenium.common.exceptions import NoSuchElementException
+from selenium.common.exceptions import (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    WebDriverException,
+)
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support import expected_conditions as condition
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -180,7 +183,7 @@ class Browser:
         page = self.driver.find_element(By.TAG_NAME, "html")
         action()
         wait = WebDriverWait(self.driver, _SECONDS, _LOOK_EVERY)
-        wait.until(condition.staleness_of(page))
+        wait.until(lambda _: _is_gone(page))
         self._look()
 
     def _look(self) -> None:
@@ -201,6 +204,20 @@ class Browser:
 
     def _first(self, selector: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+
+def _is_gone(page: WebElement) -> bool:
+    """Whether the browser shows another document by now."""
+    try:
+        page.is_enabled()
+    except StaleElementReferenceException:
+        return True
+    except WebDriverException as error:
+        # Asked at the very moment of the change, the driver has other words for it.
+        if "does not belong to the document" in (error.msg or ""):
+            return True
+        raise
+    return False
 
 
 def _button_path(text: str) -> str:
