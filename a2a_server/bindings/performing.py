@@ -13,14 +13,13 @@ import functools
 import logging
 from typing import TYPE_CHECKING
 
-from django.db import InterfaceError, OperationalError
-
 from a2a_protocol.errors import LocalError, ProtocolError
 from a2a_server import executor, turns, waiting
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
 from a2a_server.limits import waiting_slots
 from a2a_server.operations.calls import Reply, Wait
+from agent_runs.store import STORE_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STORE_AWAY = (OperationalError, InterfaceError)
 # How long the last look at a task may take, where the database hangs.
 LAST_LOOK_SECONDS = 2.0
 
