@@ -4,8 +4,8 @@ On PostgreSQL and Redis where `TEST_DATABASE_URL` and `TEST_REDIS_URL` name them
 and Celery worker processes; otherwise on SQLite with the sweep. Loopback only.
 
 Standard output is two lines, once the stand serves: base URL and token. SIGTERM and
-SIGINT end it with 0, also while it starts, and nothing of it is left behind. Exit 1: the
-port is taken, or one of its processes ended unasked; 2: bad options.
+SIGINT end it with 0, between two steps while it starts, and nothing of it is left behind.
+Exit 1: the port is taken, or one of its processes ended unasked; 2: bad options.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests import databases, peer, processes
 from tests.conformance.tokens import is_token, make_token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.processes import Installation, Process
 
@@ -45,11 +45,23 @@ USAGE = (
 _LOOK_SECONDS = 0.5
 
 
+class Stopped(Exception):  # noqa: N818 -- a way out, not a failure
+    """It was told to stop while it started."""
+
+
 @contextmanager
 def stand(
-    directory: Path, *, token: str, deduplicate: bool = False, port: int | None = None
+    directory: Path,
+    *,
+    token: str,
+    deduplicate: bool = False,
+    port: int | None = None,
+    is_told_to_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Installation]:
-    """A serving stand with its worker; everything of it goes when the block ends."""
+    """A serving stand with its worker; everything of it goes when the block ends.
+
+    Raises `Stopped` when it is told to stop before it serves.
+    """
     has_services = os.environ.get("TEST_DATABASE_URL", "").startswith("postgres")
     redis_url = os.environ.get("TEST_REDIS_URL", "") if has_services else ""
     with processes.installation(
@@ -61,7 +73,10 @@ def stand(
         **SETTINGS,
     ) as site:
         try:
-            _start(site, token)
+            for step in _steps(site, token):
+                if is_told_to_stop():
+                    raise Stopped
+                step()
             yield site
         finally:
             _stop_together(site)
@@ -73,20 +88,39 @@ def _stop_together(site: Installation) -> None:
         peer.at_once([process.stop for process in site.processes])
 
 
-def _start(site: Installation, token: str) -> None:
-    """All at once, since each takes seconds to load; then wait for all."""
-    web = site.start("web", launch.web(site.port))
+def _steps(site: Installation, token: str) -> list[Callable[[], object]]:
+    """All start at once, since each takes seconds to load; then each is waited for."""
     # Where Celery works, the sweep has the periodic jobs only.
     options = ("--limit", "0") if site.redis_url else ()
-    sweep = site.start("sweep", launch.sweep("--interval", "0.2", *options))
+    ready_lines = {"web": "Uvicorn running on"}
+    steps: list[Callable[[], object]] = [
+        lambda: site.start("web", launch.web(site.port)),
+        lambda: site.start("sweep", launch.sweep("--interval", "0.2", *options)),
+    ]
     if site.redis_url:
-        celery = site.start("celery", launch.celery_worker(concurrency=4))
-    site.manage("conformance_records", token)
-    web.wait_for_line("Uvicorn running on")
-    if site.redis_url:
-        celery.wait_for_line(r"runs@.* ready\.")
+        ready_lines["celery"] = r"runs@.* ready\."
+        steps.append(lambda: site.start("celery", launch.celery_worker(concurrency=4)))
+    return [
+        *steps,
+        lambda: site.manage("conformance_records", token),
+        lambda: _wait_for_lines(site, ready_lines),
+        lambda: _wait_for_a_worker(site),
+    ]
+
+
+def _wait_for_lines(site: Installation, lines: dict[str, str]) -> None:
+    for process in site.processes:
+        line = lines.get(process.name.partition("-")[0])
+        if line:
+            process.wait_for_line(line)
+
+
+def _wait_for_a_worker(site: Installation) -> None:
+    def has_ended() -> bool:
+        return any(process.popen.poll() is not None for process in site.processes)
+
     processes.wait_until(
-        lambda: site.live_workers() or sweep.popen.poll() is not None,
+        lambda: site.live_workers() or has_ended(),
         seconds=processes.READY_SECONDS,
         what="a worker's heartbeat",
     )
@@ -94,8 +128,18 @@ def _start(site: Installation, token: str) -> None:
 
 def main() -> int:
     options = _read_options()
+    # Noted, not raised: in the middle of a start, an exception would lose the process
+    # that was just started.
+    told: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
+        signal.signal(number, lambda number, frame: told.append(number))
+    try:
+        return _serve(options, lambda: bool(told))
+    except Stopped:
+        return 0
+
+
+def _serve(options: argparse.Namespace, is_told_to_stop: Callable[[], bool]) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="a2a-conformance-") as directory,
         stand(
@@ -103,28 +147,23 @@ def main() -> int:
             token=options.token,
             deduplicate=options.deduplicate == "on",
             port=options.port,
+            is_told_to_stop=is_told_to_stop,
         ) as site,
     ):
         sys.stdout.write(f"{site.base_url}\n{options.token}\n")
         sys.stdout.flush()
-        ended = _wait_for_an_end(site)
-        sys.stderr.write(f"{ended.name} ended:\n{ended.output[-4000:]}\n")
-    return 1
+        while not is_told_to_stop():
+            ended = _ended_process(site)
+            if ended:
+                sys.stderr.write(f"{ended.name} ended:\n{ended.output[-4000:]}\n")
+                return 1
+            time.sleep(_LOOK_SECONDS)
+    return 0
 
 
-def _leave(number: int, frame: object) -> None:
-    """Leave every block that is open; a second signal does not disturb it."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    raise SystemExit(0)
-
-
-def _wait_for_an_end(site: Installation) -> Process:
-    while True:
-        for process in site.processes:
-            if process.popen.poll() is not None:
-                return process
-        time.sleep(_LOOK_SECONDS)
+def _ended_process(site: Installation) -> Process | None:
+    ended = (each for each in site.processes if each.popen.poll() is not None)
+    return next(ended, None)
 
 
 # --- Options --------------------------------------------------------------------------

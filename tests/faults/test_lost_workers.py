@@ -7,6 +7,7 @@ The leases run out in real time.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -199,12 +200,19 @@ def test_every_run_ends_once(accident: Accident) -> None:
 # --- Stopped and continued ------------------------------------------------------------
 
 
+def _wait_for_end(accident: Accident, name: str) -> None:
+    """Of the stopped worker's segment: it learns of its loss before its move or by it."""
+    (run_id,) = accident.drill.run_of(accident.task_ids[name], "id")
+    line = accident.stopped.wait_for_line(f'"segment ended".*"{run_id}"')
+    assert json.loads(line)["stored"] is False
+
+
 def test_a_late_outcome_changes_nothing(accident: Accident) -> None:
     """R3, R9: whoever comes back after its lease finds the run ended."""
     before = accident.tasks["paused"]
 
     accident.stopped.resume()
-    accident.stopped.wait_for_line("move lost")
+    _wait_for_end(accident, "paused")
 
     assert accident.peer.task(accident.task_ids["paused"]) == before
     assert _settlings(accident, "paused") == 1
@@ -214,7 +222,7 @@ def test_a_late_outcome_changes_nothing(accident: Accident) -> None:
 def test_a_late_segment_starts_nothing_more(accident: Accident) -> None:
     """R9: its next checkpoint tells it that the lease is lost."""
     accident.stopped.resume()
-    accident.stopped.wait_for_line('"outcome": "gone"')
+    _wait_for_end(accident, "paused-step")
 
     visits = [
         len(accident.drill.gate.visits(f"paused-step/{step}")) for step in (1, 2, 3)
