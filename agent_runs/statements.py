@@ -1,0 +1,176 @@
+"""Queries of the ORM that are written as SQL once and run with other values each time.
+
+Building a query costs Django several times what running it costs. What every message
+pays for is therefore a constant of its module:
+
+    _FIND = Select(lambda: Task.objects.filter(pk=value(Task, "id")).only("state"))
+    task = _FIND.first(id=task_id)
+
+Django writes the SQL for the database at hand and converts values in both directions, so
+that a statement does what its queryset would do. Values are given by name when it runs;
+each one that was declared has to be given.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import Expression, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models import Field, Model, QuerySet
+    from django.db.models.sql.compiler import SQLCompiler
+
+Row = TypeVar("Row")
+
+
+class _Value(Expression):
+    """The place of a value that is given when the statement runs."""
+
+    def __init__(self, name: str, field: Field[Any, Any]) -> None:
+        super().__init__(output_field=field)
+        self.name = name
+
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any
+    ) -> Any:
+        return "%s", [self]
+
+    def adapted(self, given: Any) -> Any:
+        return self.output_field.get_db_prep_value(given, connection)
+
+
+def value(model: type[Model], field: str, name: str = "") -> Any:
+    """A value called `name`, or like the field, which converts it."""
+    found: Any = model._meta.get_field(field)
+    return _Value(name or field, found)
+
+
+class _Text:
+    """What Django wrote for one kind of database."""
+
+    def __init__(self, written: tuple[str, Sequence[Any]]) -> None:
+        self.text, self._parameters = written
+
+    def with_values(self, values: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+        return self.text, tuple(
+            each.adapted(values[each.name]) if isinstance(each, _Value) else each
+            for each in self._parameters
+        )
+
+
+class Select(Generic[Row]):
+    """A SELECT; it gives what its queryset would give: instances, tuples or values."""
+
+    def __init__(self, make: Callable[[], QuerySet[Any, Row]]) -> None:
+        self._make = make
+        self._written: dict[str, tuple[QuerySet[Any, Row], SQLCompiler, _Text]] = {}
+
+    def all(self, **values: Any) -> list[Row]:
+        return list(self._queryset(values))
+
+    def first(self, **values: Any) -> Row | None:
+        """The first row; how many are read is the query's own concern."""
+        return next(iter(self._queryset(values)), None)
+
+    def _queryset(self, values: Mapping[str, Any]) -> QuerySet[Any, Row]:
+        ready = self._written.get(connection.vendor)
+        if ready is None:
+            ready = self._written[connection.vendor] = self._write()
+        written, compiler, text = ready
+        query: Any = _Query(written.query, compiler, text.with_values(values))
+        made: Any = written.__class__(written.model, query, using=DEFAULT_DB_ALIAS)
+        for name in ("_iterable_class", "_fields", "_prefetch_related_lookups"):
+            setattr(made, name, getattr(written, name))
+        queryset: QuerySet[Any, Row] = made
+        return queryset
+
+    def _write(self) -> tuple[QuerySet[Any, Row], SQLCompiler, _Text]:
+        queryset = self._make()
+        compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
+        return queryset, compiler, _Text(compiler.as_sql())
+
+
+class _Query:
+    """Stands in for a query whose SQL is there already."""
+
+    def __init__(self, query: Any, compiler: SQLCompiler, written: Any) -> None:
+        self._query = query
+        self._compiler = compiler
+        self._sql = written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._query, name)
+
+    def get_compiler(self, *args: Any, **kwargs: Any) -> SQLCompiler:
+        # A compiler holds its connection, and every thread has one of its own.
+        compiler: Any = copy.copy(self._compiler)
+        compiler.connection = connection
+        compiler.as_sql = lambda *_, **__: self._sql
+        return compiler  # type: ignore[no-any-return]
+
+
+class _Change:
+    def __init__(self) -> None:
+        self._written: dict[str, _Text] = {}
+
+    def _write(self) -> tuple[str, Sequence[Any]]:
+        raise NotImplementedError
+
+    def execute(self, **values: Any) -> int:
+        """How many rows it touched."""
+        text = self._written.get(connection.vendor)
+        if text is None:
+            text = self._written[connection.vendor] = _Text(self._write())
+        with connection.cursor() as cursor:
+            cursor.execute(*text.with_values(values))
+            count: int = cursor.rowcount
+        return count
+
+
+class Update(_Change):
+    """An UPDATE of the rows of a queryset; `columns` says to what."""
+
+    def __init__(
+        self,
+        make: Callable[[], QuerySet[Any, Any]],
+        columns: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        super().__init__()
+        self._make = make
+        self._columns = columns
+
+    def _write(self) -> tuple[str, Sequence[Any]]:
+        query: Any = self._make().query.chain(sql.UpdateQuery)
+        query.add_update_values(dict(self._columns()))
+        text, parameters = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+        return text, parameters
+
+
+class Insert(_Change):
+    """An INSERT of one row. Columns that are not named get their field's default."""
+
+    def __init__(self, model: type[Model], *names: str, **columns: Any) -> None:
+        super().__init__()
+        self._model = model
+        self._names = frozenset(names)
+        self._columns = columns
+
+    def _write(self) -> tuple[str, Sequence[Any]]:
+        model, given = self._model, self._names.union(self._columns)
+        fields = [
+            each
+            for each in model._meta.concrete_fields
+            if each.attname in given or not each.primary_key
+        ]
+        values = {name: value(model, name) for name in self._names} | self._columns
+        query = sql.InsertQuery(model)
+        # Raw: no field may look at its value, which is only known later.
+        query.insert_values(fields, [model(**values)], raw=True)
+        ((text, parameters),) = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+        return text, parameters
