@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db.models import F
@@ -19,10 +19,13 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from a2a_protocol import proto_json
 from a2a_server import own_tasks
 from a2a_server.models import TaskMessage
+from agent_runs.statements import Insert, Select, value
 
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
+
+    from django.db.models import QuerySet
 
     from a2a_protocol import types
     from a2a_server.models import Task
@@ -30,6 +33,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SALT: Final = "a2a_server.messages"
+
+
+def _earlier() -> QuerySet[Task]:
+    tasks = own_tasks.of_client().filter(
+        messages__client_id=value(TaskMessage, "client_id"),
+        messages__dedupe_key=value(TaskMessage, "dedupe_key"),
+    )
+    tasks = own_tasks.with_skill(tasks)
+    return tasks.annotate(earlier=F("messages__fingerprint"))
+
+
+_FIND: Final = Select(_earlier)
+_INSERT: Final = Insert(
+    *(TaskMessage, "client_id", "task_id", "dedupe_key", "fingerprint", "created_at")
+)
 
 
 def find_task(client_id: int, request: types.SendMessageRequest) -> Task | None:
@@ -40,12 +58,8 @@ def find_task(client_id: int, request: types.SendMessageRequest) -> Task | None:
     key = dedupe_key(request)
     if key is None:
         return None
-    tasks = own_tasks.tasks_of(client_id).filter(
-        messages__client_id=client_id, messages__dedupe_key=key
-    )
-    tasks = own_tasks.with_skill(tasks)
-    task = tasks.annotate(earlier=F("messages__fingerprint")).first()
-    if task and not constant_time_compare(task.earlier, fingerprint(request)):
+    task = _FIND.first(client_id=client_id, dedupe_key=key)
+    if task and not constant_time_compare(_fingerprint_of(task), fingerprint(request)):
         logger.warning(
             "message id used again with other content",
             extra={"client": client_id, "task": str(task.pk)},
@@ -57,13 +71,17 @@ def insert(
     request: types.SendMessageRequest, *, client_id: int, task_id: UUID, now: datetime
 ) -> None:
     """Raises IntegrityError when the id was used; the task may be inserted after it."""
-    TaskMessage.objects.create(
+    _INSERT.execute(
         client_id=client_id,
         task_id=task_id,
         dedupe_key=dedupe_key(request),
         fingerprint=fingerprint(request),
         created_at=now,
     )
+
+
+def _fingerprint_of(task: Any) -> str:
+    return str(task.earlier)
 
 
 def dedupe_key(request: types.SendMessageRequest) -> str | None:

@@ -6,13 +6,14 @@ and an id that cannot be one are the same refusal, byte for byte (S64).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from a2a_server import documents
 from a2a_server.documents import Document
 from a2a_server.errors import Reason, refuse
 from a2a_server.models import Task
+from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -30,9 +31,13 @@ _COLUMNS = (
 )
 
 
-def tasks_of(client_id: int) -> QuerySet[Task]:
-    """Its tasks with their documents, which are decrypted only as far as they are read."""
-    return Task.objects.filter(client_id=client_id).only(*_COLUMNS)
+def of_client() -> QuerySet[Task]:
+    """For statements: the tasks of the client that is given as `client_id`.
+
+    With their documents, which are decrypted only as far as they are read.
+    """
+    tasks = Task.objects.filter(client_id=value(Task, "client_id"))
+    return tasks.only(*_COLUMNS)
 
 
 def with_skill(tasks: QuerySet[Task]) -> QuerySet[Task]:
@@ -40,23 +45,36 @@ def with_skill(tasks: QuerySet[Task]) -> QuerySet[Task]:
     return tasks.select_related("profile").only(*_COLUMNS, "profile__skill_id")
 
 
-def find(tasks: QuerySet[Task], task_id: str) -> Task:
-    """The task of that id among a client's own, or TASK_NOT_FOUND."""
+_FIND: Final = Select(lambda: of_client().filter(pk=value(Task, "id")))
+_FIND_WITH_SKILL: Final = Select(
+    lambda: with_skill(of_client().filter(pk=value(Task, "id")))
+)
+
+
+def find(client_id: int, task_id: str) -> Task:
+    """The client's own task of that id, or TASK_NOT_FOUND."""
+    return _find(_FIND, client_id, task_id)
+
+
+def find_with_skill(client_id: int, task_id: str) -> Task:
+    """The same, with the skill id of its profile at hand."""
+    return _find(_FIND_WITH_SKILL, client_id, task_id)
+
+
+def _find(statement: Select[Task], client_id: int, task_id: str) -> Task:
     pk = _parse_id(task_id)
-    task = tasks.filter(pk=pk).first() if pk else None
+    task = statement.first(client_id=client_id, id=pk) if pk else None
     if task is None:
         raise refuse(Reason.TASK_NOT_FOUND)
     return task
 
 
-def text_of(
-    task: Task, *, history_length: int | None = None, include_artifacts: bool = True
-) -> str:
-    """The task as it is sent; what is left out is not even decrypted."""
+def text_of(task: Task, *, history_length: int | None = None) -> str:
+    """A stored task as it is sent; what is left out is not even decrypted."""
     document = Document(
         head=task.head,
         history=documents.EMPTY if history_length == 0 else task.history,
-        artifacts=task.artifacts if include_artifacts else None,
+        artifacts=task.artifacts,
     )
     return documents.task_text(document, history_length=history_length)
 

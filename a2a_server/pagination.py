@@ -32,6 +32,8 @@ from django.db.models import (
 )
 
 from a2a_protocol.errors import invalid_params
+from a2a_server.models import Task
+from agent_runs.statements import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import QuerySet
     from django.db.models.sql.compiler import SQLCompiler
-
-    from a2a_server.models import Task
 
 _SALT: Final = "a2a_server.pagination"
 # Of the stored texts; they get shorter when they are decrypted.
@@ -98,23 +98,33 @@ def read_token(walk: Walk, token: str) -> Position:
     return position
 
 
-def page_after(
-    tasks: QuerySet[Task],
-    position: Position | None,
-    size: int,
-    *,
-    weighed: Sequence[str],
-) -> tuple[list[Task], Position | None]:
-    """One page, and where the next one begins if there is one.
+def page(
+    tasks: QuerySet[Task], size: int, *, shown: Sequence[str], is_later: bool
+) -> QuerySet[Any, Any]:
+    """For a statement: rows of (id, status_at, candidates, *shown) of one page and more.
 
-    It ends with the task whose `weighed` columns make it too heavy, at the latest.
+    It ends with the task whose shown texts make it too heavy, at the latest. A later
+    page takes the values of `place` besides those of `tasks`.
     """
-    rest = tasks if position is None else tasks.filter(_behind(position))
+    rest = tasks.filter(_behind()) if is_later else tasks
     # One more than the page, so that it is known whether another one follows.
     candidates = rest.order_by("-status_at", "-id").values("pk")[: size + 1]
-    found = _light_enough(tasks.filter(pk__in=candidates), weighed)
-    page = list(found.order_by("-status_at", "-id"))[:size]
-    if not page or len(page) == page[0].candidates:  # type: ignore[attr-defined]
+    found = _light_enough(tasks.filter(pk__in=candidates), shown)
+    rows = found.order_by("-status_at", "-id")
+    return rows.values_list("id", "status_at", "candidates", *shown, named=True)
+
+
+def place(position: Position | None) -> dict[str, Any]:
+    """The values that say where a later page begins."""
+    if position is None:
+        return {}
+    return {"last_status_at": position.status_at, "last_id": position.task_id}
+
+
+def cut(rows: list[Any], size: int) -> tuple[list[Any], Position | None]:
+    """One page of what was found, and where the next one begins if there is one."""
+    page = rows[:size]
+    if not page or len(page) == page[0].candidates:
         return page, None
     return page, Position(status_at=page[-1].status_at, task_id=page[-1].id)
 
@@ -146,12 +156,11 @@ class _Bytes(Func):
         return self.as_sql(compiler, connection, function="LENGTH", **context)
 
 
-def _behind(position: Position) -> Q:
+def _behind() -> Q:
+    status_at = value(Task, "status_at", "last_status_at")
     # The first condition alone bounds the index scan; an OR would not.
-    same_moment = Q(status_at=position.status_at, id__lt=position.task_id)
-    return Q(status_at__lte=position.status_at) & (
-        Q(status_at__lt=position.status_at) | same_moment
-    )
+    same_moment = Q(status_at=status_at, id__lt=value(Task, "id", "last_id"))
+    return Q(status_at__lte=status_at) & (Q(status_at__lt=status_at) | same_moment)
 
 
 def _bad_token() -> Exception:

@@ -85,8 +85,7 @@ def _is_immediate(request: types.SendMessageRequest) -> bool:
 def _refuse_follow_up(call: Call, request: types.SendMessageRequest) -> ProtocolError:
     """Why a message to a task is refused (S70); no run of this release waits for one."""
     message = request.message
-    tasks = own_tasks.with_skill(own_tasks.tasks_of(call.caller.client_id))
-    task = own_tasks.find(tasks, message.task_id)
+    task = own_tasks.find_with_skill(call.caller.client_id, message.task_id)
     call.facts.task_id = message.task_id
     call.facts.skill_id = skill_id = task.profile.skill_id
     if message.context_id and message.context_id != task.context_id:
@@ -181,8 +180,7 @@ class _Finish:
     history_length: int | None
 
     def __call__(self, *, is_last: bool) -> Reply | None:
-        tasks = own_tasks.tasks_of(self.client_id)
-        task = own_tasks.find(tasks, str(self.task_id))
+        task = own_tasks.find(self.client_id, str(self.task_id))
         if task.state not in ACTIVE_STATES:
             return _settled_reply(task, self.history_length)
         if is_last:
