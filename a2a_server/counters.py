@@ -14,11 +14,20 @@ from django.db.models import Count, F
 from django.db.models.functions import Greatest
 
 from a2a_server.models import Task, TaskCounter, TaskState
+from agent_runs.statements import Update, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
+_SHIFT: Final = Update(
+    lambda: TaskCounter.objects.filter(
+        client_id=value(TaskCounter, "client_id"), state=value(TaskCounter, "state")
+    ),
+    lambda: {
+        "count": Greatest(F("count") + value(TaskCounter, "count", "difference"), 0)
+    },
+)
 _ORDER: Final = {state.value: number for number, state in enumerate(TaskState)}
 
 
@@ -52,8 +61,8 @@ def shift(changes: Mapping[tuple[int, str], int]) -> None:
 
 
 def _shift_one(client_id: int, state: str, difference: int) -> bool:
-    row = TaskCounter.objects.filter(client_id=client_id, state=state)
-    return bool(row.update(count=Greatest(F("count") + difference, 0)))
+    given = {"client_id": client_id, "state": state, "difference": difference}
+    return bool(_SHIFT.execute(**given))
 
 
 def _make_rows(client_id: int) -> None:

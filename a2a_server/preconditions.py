@@ -6,17 +6,19 @@ since does not count: a run uses what it was given, as far as it is still grante
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from a2a_server import skills
 from a2a_server.models import ClientProfile, Task
+from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from django.db.models import QuerySet
     from django_stubs_ext import WithAnnotations
 
     from agent_runs.models import AgentRun
@@ -29,26 +31,29 @@ class _Judgement(TypedDict):
     is_expired: bool | None
 
 
-def segment_problem(run: AgentRun) -> str | None:
-    """Why no segment of this run may start, for the log; None also for other runs."""
-    task = _find(run)
-    if task is None:
-        return None
-    return _client_problem(run, task) or _profile_problem(run, task)
-
-
-def _find(run: AgentRun) -> JudgedTask | None:
+def _judged() -> QuerySet[JudgedTask]:
     grants = ClientProfile.objects.filter(
         client=OuterRef("client"), profile=OuterRef("profile")
     )
-    tasks = Task.objects.filter(run_id=run.pk).select_related("client", "profile")
+    tasks = Task.objects.filter(run_id=value(Task, "run_id"))
     return (
-        tasks.defer("head", "history", "artifacts", "reply")
+        tasks.select_related("client", "profile")
+        .defer("head", "history", "artifacts", "reply")
         .annotate(
             is_granted=Exists(grants), is_expired=Q(client__expires_at__lte=Now())
         )
-        .first()
     )
+
+
+_JUDGED: Final = Select(_judged)
+
+
+def segment_problem(run: AgentRun) -> str | None:
+    """Why no segment of this run may start, for the log; None also for other runs."""
+    task = _JUDGED.first(run_id=run.pk)
+    if task is None:
+        return None
+    return _client_problem(run, task) or _profile_problem(run, task)
 
 
 def _client_problem(run: AgentRun, task: JudgedTask) -> str | None:

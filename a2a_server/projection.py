@@ -27,9 +27,10 @@ from agent_runs import handlers
 from agent_runs.contents import TextPart
 from agent_runs.encryption import field_of
 from agent_runs.models import EndReason, RunState
+from agent_runs.statements import Insert, Select, Update, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from a2a_protocol import types
@@ -50,6 +51,45 @@ TASK_STATES: Final[Mapping[RunState, TaskState]] = MappingProxyType(
         RunState.REJECTED: TaskState.REJECTED,
     }
 )
+_OF_RUN: Final = Select(
+    lambda: (
+        Task.objects.filter(run_id=value(Task, "run_id"))
+        .select_related("run")
+        .only(
+            "client_id",
+            "context_id",
+            "state",
+            "status_at",
+            "artifacts",
+            "events_written",
+            "run__handler",
+        )
+    )
+)
+
+
+def _storing(texts: Iterable[str]) -> Update:
+    """The UPDATE of a task that changes these of its texts."""
+    columns = ("state", "status_at", "events_written", *texts)
+    return Update(
+        lambda: Task.objects.filter(pk=value(Task, "id")),
+        lambda: {name: value(Task, name) for name in columns},
+    )
+
+
+# By the texts that a move changes.
+_UPDATES: Final[Mapping[frozenset[str], Update]] = MappingProxyType(
+    {
+        frozenset(texts): _storing(texts)
+        for texts in (
+            ("head",),
+            ("head", "artifacts"),
+            ("head", "reply"),
+            ("head", "artifacts", "reply"),
+        )
+    }
+)
+_APPEND: Final = Insert(TaskEvent, "id", "task_id", "sequence", "payload", "created_at")
 _UNEXPLAINED_REFUSAL: Final = "The skill does not take this input."
 
 
@@ -65,7 +105,7 @@ class _Projected:
 def project(*, change: RunChange, **_: Any) -> None:
     """Move the task of the run, if it has one."""
     state = TASK_STATES[change.state]
-    task = _find(change)
+    task = _OF_RUN.first(run_id=change.run_id)
     if task is None or task.state in {state, *TERMINAL_STATES}:
         return
     name = TaskName(task_id=task.pk, context_id=task.context_id)
@@ -76,20 +116,6 @@ def project(*, change: RunChange, **_: Any) -> None:
     _append_events(task, status, projected, name=name, at=at)
     counters.move(task.client_id, task.state, state)
     transaction.on_commit(partial(waiting.notify, task.pk, state), robust=True)
-
-
-def _find(change: RunChange) -> Task | None:
-    tasks = Task.objects.filter(run_id=change.run_id).select_related("run")
-    return tasks.only(
-        "client_id",
-        "context_id",
-        "state",
-        "status_at",
-        "head",
-        "artifacts",
-        "events_written",
-        "run__handler",
-    ).first()
 
 
 # --- What is said ---------------------------------------------------------------------
@@ -164,7 +190,8 @@ def _update(
         )
     if projected.is_reply and projected.message:
         texts["reply"] = proto_json.write_text(projected.message)
-    Task.objects.filter(pk=task.pk).update(
+    _UPDATES[frozenset(texts)].execute(
+        id=task.pk,
         state=state,
         status_at=at,
         events_written=task.events_written + 1 + len(projected.artifacts),
@@ -183,7 +210,12 @@ def _append_events(
     """The artifacts first: nothing follows the event that ends a task."""
     payloads = [documents.artifact_event(one, name=name) for one in projected.artifacts]
     payloads.append(documents.status_event(status, name=name))
-    TaskEvent.objects.bulk_create(
-        TaskEvent(task_id=task.pk, sequence=number, payload=payload, created_at=at)
-        for number, payload in enumerate(payloads, task.events_written + 1)
-    )
+    for number, payload in enumerate(payloads, task.events_written + 1):
+        event_id = uuid.uuid4()
+        _APPEND.execute(
+            id=event_id,
+            task_id=task.pk,
+            sequence=number,
+            payload=field_of(TaskEvent, "payload").seal(event_id, payload),
+            created_at=at,
+        )

@@ -12,7 +12,7 @@ import logging
 import secrets
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from asgiref.sync import async_to_sync
 
@@ -58,6 +58,7 @@ from agent_runs.outcomes import (
     Suspended,
 )
 from agent_runs.segment import Ending, Segment, SegmentEnded
+from agent_runs.statements import Select, value
 from agent_runs.store import STORE_AWAY
 from agent_runs.supervisor import supervisor
 from agent_runs.transcript import Transcript
@@ -76,6 +77,17 @@ _WAYS_TO_END = (
     SystemExit,
 )
 
+_WITH_WHAT_IT_USES: Final = Select(
+    lambda: AgentRun.objects.select_related(
+        "owner", "configuration__provider", "workspace"
+    ).filter(id=value(AgentRun, "id"))
+)
+_LEVEL_NOW: Final = Select(
+    lambda: LLMConfiguration.objects.filter(
+        id=value(LLMConfiguration, "id")
+    ).values_list("provider__answer_level", flat=True)
+)
+
 
 def execute(run_id: UUID) -> bool:
     """Run one segment if the run can be claimed; True when it was this process's."""
@@ -92,8 +104,8 @@ def execute(run_id: UUID) -> bool:
 
 
 def _load(run_id: UUID) -> AgentRun:
-    related = "owner", "configuration__provider", "workspace"
-    return AgentRun.objects.select_related(*related).get(id=run_id)
+    (run,) = _WITH_WHAT_IT_USES.all(id=run_id)
+    return run
 
 
 # --- Working --------------------------------------------------------------------------
@@ -284,8 +296,7 @@ def _current_level(segment: Segment) -> AnswerLevel:
     configuration = segment.run.configuration
     if configuration is None:
         return AnswerLevel(segment.run.answer_level)
-    levels = LLMConfiguration.objects.filter(id=configuration.id)
-    current = levels.values_list("provider__answer_level", flat=True).first()
+    current = _LEVEL_NOW.first(id=configuration.pk)
     # A configuration that is gone keeps nothing; a run's own cannot be deleted.
     return stricter(segment.run.answer_level, current or AnswerLevel.NONE)
 

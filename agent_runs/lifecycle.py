@@ -14,13 +14,13 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import F, Value
-from django.db.models.functions import Coalesce
+from django.db.models import F
 
-from agent_runs import clock, events, nudges
+from agent_runs import clock, events, nudges, updates
 from agent_runs.contents import Result, dump_result
 from agent_runs.encryption import field_of
 from agent_runs.events import NewEvent
@@ -29,8 +29,10 @@ from agent_runs.models.run import TERMINAL_STATES, WAITING_STATES, EventKind
 from agent_runs.signals import RunChange, run_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from uuid import UUID
+
+    from agent_runs.statements import Update
 
 logger = logging.getLogger(__name__)
 
@@ -93,18 +95,12 @@ def claim(run_id: UUID, *, owner: str, now: datetime) -> Lease | None:
     started = time.monotonic()
     won = _move(
         Move.CLAIM,
+        updates.CLAIM,
         run_id,
         expected=RunState.QUEUED,
         target=RunState.RUNNING,
         now=now,
-        where={"due_at__lte": now},
-        columns={
-            "lease_owner": owner,
-            "lease_expires_at": now + LEASE_TIME,
-            "segments": F("segments") + 1,
-            "started_at": Coalesce(F("started_at"), Value(now)),
-            "due_at": None,
-        },
+        given={"lease_owner": owner, "lease_expires_at": now + LEASE_TIME},
     )
     if not won:
         return None
@@ -135,11 +131,12 @@ def suspend(
     """Set the run aside until somebody answers; its checkpoint is stored already."""
     return _move(
         Move.SUSPEND,
+        updates.SUSPEND,
         lease.run_id,
         expected=RunState.RUNNING,
         target=target,
         now=now,
-        where={"lease_owner": lease.owner},
+        given={"holder": lease.owner},
         event=event,
     )
 
@@ -156,11 +153,12 @@ def resume(
     with transaction.atomic():
         won = _move(
             Move.RESUME,
+            updates.RESUME,
             run_id,
             expected=expected,
             target=RunState.QUEUED,
             now=now,
-            columns={
+            given={
                 "pending": field_of(AgentRun, "pending").seal(run_id, pending),
                 "due_at": now,
                 "nudged_at": now,
@@ -181,20 +179,20 @@ def requeue(
     expired_before: datetime | None = None,
 ) -> bool:
     """Give the run back to be tried again after `delay`; it counts as a requeue (R10)."""
-    columns = {
-        "requeues": F("requeues") + 1,
-        "due_at": now + delay,
-        # What is due at once is nudged by the caller; the rest when its time has come.
-        "nudged_at": None if delay else now,
-    }
     return _move(
         Move.REQUEUE,
+        updates.REQUEUE if expired_before is None else updates.REQUEUE_EXPIRED,
         lease.run_id,
         expected=RunState.RUNNING,
         target=RunState.QUEUED,
         now=now,
-        where=_held(lease, expired_before),
-        columns=columns,
+        given={
+            "holder": lease.owner,
+            "expired_before": expired_before,
+            "due_at": now + delay,
+            # What is due at once is nudged by the caller; the rest when its time comes.
+            "nudged_at": None if delay else now,
+        },
         event=event,
     )
 
@@ -204,12 +202,16 @@ def release(lease: Lease, *, delay: timedelta, now: datetime) -> bool:
     with transaction.atomic():
         won = _move(
             Move.RELEASE,
+            updates.RELEASE,
             lease.run_id,
             expected=RunState.RUNNING,
             target=RunState.QUEUED,
             now=now,
-            where={"lease_owner": lease.owner},
-            columns={"due_at": now + delay, "nudged_at": None if delay else now},
+            given={
+                "holder": lease.owner,
+                "due_at": now + delay,
+                "nudged_at": None if delay else now,
+            },
         )
         if won and not delay:
             nudges.nudge_on_commit(lease.run_id)
@@ -220,12 +222,12 @@ def complete(lease: Lease, *, result: Result, truncated: bool, now: datetime) ->
     sealed = field_of(AgentRun, "result").seal(lease.run_id, dump_result(result))
     return _move(
         Move.SETTLE,
+        updates.COMPLETE,
         lease.run_id,
         expected=RunState.RUNNING,
         target=RunState.COMPLETED,
         now=now,
-        where={"lease_owner": lease.owner},
-        columns={"result": sealed, "truncated": truncated},
+        given={"holder": lease.owner, "result": sealed, "truncated": truncated},
         end_reason=EndReason.COMPLETED,
         result=result,
     )
@@ -243,24 +245,35 @@ def fail(
     """Settle as failed, from `expected`; with a lease only while it is held."""
     return _move(
         Move.SETTLE,
+        _end_of(lease, expired_before),
         run_id,
         expected=expected,
         target=RunState.FAILED,
         now=now,
-        where=_held(lease, expired_before) if lease else {},
+        given={
+            "holder": lease.owner if lease else "",
+            "expired_before": expired_before,
+        },
         end_reason=reason,
     )
+
+
+def _end_of(lease: Lease | None, expired_before: datetime | None) -> Update:
+    if lease is None:
+        return updates.END
+    return updates.END_HELD if expired_before is None else updates.END_EXPIRED
 
 
 def reject(lease: Lease, *, detail: str, now: datetime) -> bool:
     """The handler refused the input; `detail` is its sentence for whoever asked."""
     return _move(
         Move.REJECT,
+        updates.END_HELD,
         lease.run_id,
         expected=RunState.RUNNING,
         target=RunState.REJECTED,
         now=now,
-        where={"lease_owner": lease.owner},
+        given={"holder": lease.owner},
         end_reason=EndReason.INPUT_REJECTED,
         detail=detail,
     )
@@ -275,6 +288,7 @@ def cancel(run_id: UUID) -> bool:
             return False
         if _move(
             Move.CANCEL,
+            updates.END,
             run_id,
             expected=RunState(state),
             target=RunState.CANCELED,
@@ -299,28 +313,21 @@ def still_held(leases: Collection[Lease]) -> set[str]:
     return owners & set(running.values_list("lease_owner", flat=True))
 
 
-def _held(lease: Lease, expired_before: datetime | None) -> dict[str, Any]:
-    """A lease is held by its owner, or was and has expired (the reaper's view)."""
-    where: dict[str, Any] = {"lease_owner": lease.owner}
-    if expired_before is not None:
-        where["lease_expires_at__lt"] = expired_before
-    return where
-
-
 def _move(
     move: Move,
+    statement: Update,
     run_id: UUID,
     *,
     expected: RunState,
     target: RunState,
     now: datetime,
-    where: dict[str, Any] | None = None,
-    columns: dict[str, Any] | None = None,
+    given: Mapping[str, Any] = MappingProxyType({}),
     event: NewEvent | None = None,
     end_reason: str = "",
     result: Result | None = None,
     detail: str = "",
 ) -> bool:
+    """`given` are the values of the statement that are this kind's own."""
     rule = MOVES[move]
     if expected not in rule.sources or target not in rule.targets:
         raise IllegalMove(f"{move.value} from {expected} to {target}")
@@ -335,9 +342,7 @@ def _move(
     )
     event = _settled_event(change) if target in TERMINAL_STATES else event
     with transaction.atomic():
-        touched = AgentRun.objects.filter(
-            id=run_id, state=expected, **(where or {})
-        ).update(**_columns_of(change, event), **(columns or {}))
+        touched = statement.execute(**_common(change, event), **given)
         if touched:
             if event:
                 events.insert(run_id, event, now=now)
@@ -349,16 +354,15 @@ def _move(
     return bool(touched)
 
 
-def _columns_of(change: RunChange, event: NewEvent | None) -> dict[str, Any]:
-    columns: dict[str, Any] = {"state": change.state, "state_changed_at": change.at}
-    if change.state is not RunState.RUNNING:
-        columns |= {"lease_owner": "", "lease_expires_at": None}
-    if change.state in TERMINAL_STATES:
-        columns |= {"ended_at": change.at, "end_reason": change.end_reason}
-        columns |= {"due_at": None, "pending": None, "checkpoint": None}
-    if event:
-        columns["events_written"] = F("events_written") + 1
-    return columns
+def _common(change: RunChange, event: NewEvent | None) -> dict[str, Any]:
+    return {
+        "id": change.run_id,
+        "expected": change.previous,
+        "state": change.state,
+        "now": change.at,
+        "end_reason": change.end_reason,
+        "new_events": 1 if event else 0,
+    }
 
 
 def _settled_event(change: RunChange) -> NewEvent:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Expression, sql
 
 if TYPE_CHECKING:
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from django.db.models.sql.compiler import SQLCompiler
 
 Row = TypeVar("Row")
+
+
+def _connection() -> BaseDatabaseWrapper:
+    """This thread's own: the proxy would look for it at each of its attributes."""
+    return connections[DEFAULT_DB_ALIAS]
 
 
 class _Value(Expression):
@@ -41,7 +46,7 @@ class _Value(Expression):
     ) -> Any:
         return "%s", [self]
 
-    def adapted(self, given: Any) -> Any:
+    def adapted(self, given: Any, connection: BaseDatabaseWrapper) -> Any:
         return self.output_field.get_db_prep_value(given, connection)
 
 
@@ -57,9 +62,13 @@ class _Text:
     def __init__(self, written: tuple[str, Sequence[Any]]) -> None:
         self.text, self._parameters = written
 
-    def with_values(self, values: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    def with_values(
+        self, values: Mapping[str, Any], connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
         return self.text, tuple(
-            each.adapted(values[each.name]) if isinstance(each, _Value) else each
+            each.adapted(values[each.name], connection)
+            if isinstance(each, _Value)
+            else each
             for each in self._parameters
         )
 
@@ -79,11 +88,13 @@ class Select(Generic[Row]):
         return next(iter(self._queryset(values)), None)
 
     def _queryset(self, values: Mapping[str, Any]) -> QuerySet[Any, Row]:
+        connection = _connection()
         ready = self._written.get(connection.vendor)
         if ready is None:
             ready = self._written[connection.vendor] = self._write()
         written, compiler, text = ready
-        query: Any = _Query(written.query, compiler, text.with_values(values))
+        given = text.with_values(values, connection)
+        query: Any = _Query(written.query, compiler, given, connection)
         made: Any = written.__class__(written.model, query, using=DEFAULT_DB_ALIAS)
         for name in ("_iterable_class", "_fields", "_prefetch_related_lookups"):
             setattr(made, name, getattr(written, name))
@@ -92,17 +103,29 @@ class Select(Generic[Row]):
 
     def _write(self) -> tuple[QuerySet[Any, Row], SQLCompiler, _Text]:
         queryset = self._make()
-        compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
-        return queryset, compiler, _Text(compiler.as_sql())
+        compiler: Any = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
+        text = _Text(compiler.as_sql())
+        columns = [column for column, *_ in compiler.select[: compiler.col_count]]
+        converters = compiler.get_converters(columns)
+        # They are the same for every row that is ever read.
+        compiler.get_converters = lambda _: converters
+        return queryset, compiler, text
 
 
 class _Query:
     """Stands in for a query whose SQL is there already."""
 
-    def __init__(self, query: Any, compiler: SQLCompiler, written: Any) -> None:
+    def __init__(
+        self,
+        query: Any,
+        compiler: SQLCompiler,
+        written: Any,
+        connection: BaseDatabaseWrapper,
+    ) -> None:
         self._query = query
         self._compiler = compiler
         self._sql = written
+        self._connection = connection
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._query, name)
@@ -110,7 +133,7 @@ class _Query:
     def get_compiler(self, *args: Any, **kwargs: Any) -> SQLCompiler:
         # A compiler holds its connection, and every thread has one of its own.
         compiler: Any = copy.copy(self._compiler)
-        compiler.connection = connection
+        compiler.connection = self._connection
         compiler.as_sql = lambda *_, **__: self._sql
         return compiler  # type: ignore[no-any-return]
 
@@ -124,11 +147,12 @@ class _Change:
 
     def execute(self, **values: Any) -> int:
         """How many rows it touched."""
+        connection = _connection()
         text = self._written.get(connection.vendor)
         if text is None:
             text = self._written[connection.vendor] = _Text(self._write())
         with connection.cursor() as cursor:
-            cursor.execute(*text.with_values(values))
+            cursor.execute(*text.with_values(values, connection))
             count: int = cursor.rowcount
         return count
 
