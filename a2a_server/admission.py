@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Count
 
 from a2a_server import counters, documents, messages, skills
 from a2a_server.documents import Document, TaskName
@@ -22,14 +23,18 @@ from a2a_server.errors import Reason, refuse
 from a2a_server.models import Client, Profile, Task, TaskEvent, TaskState
 from a2a_server.models.task import ACTIVE_STATES
 from agent_runs import queue
+from agent_runs.encryption import field_of
 from agent_runs.models import Workspace
+from agent_runs.statements import Insert, Select, value
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import QuerySet
 
     from a2a_protocol import types
     from agent_runs.contents import RunInput
-    from agent_runs.models import AgentRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +65,64 @@ def store(new: NewTask, *, now: datetime) -> Task:
     return task
 
 
+_LOCK_CLIENT: Final = Select(
+    lambda: (
+        Client.objects.select_for_update(no_key=True)
+        .filter(pk=value(Client, "id"))
+        .values_list("task_limit", flat=True)
+    )
+)
+_LOCK_PROFILE: Final = Select(
+    lambda: (
+        Profile.objects.select_for_update(no_key=True)
+        .filter(pk=value(Profile, "id"))
+        .values_list("active_task_quota", flat=True)
+    )
+)
+_COUNT_OF_CLIENT: Final = Select(lambda: _count_active("client_id"))
+_COUNT_OF_PROFILE: Final = Select(lambda: _count_active("profile_id"))
+_INSERT_TASK: Final = Insert(
+    *(Task, "id", "client_id", "profile_id", "run_id", "context_id", "head", "history"),
+    state=TaskState.SUBMITTED,
+    status_at=value(Task, "status_at", "now"),
+    created_at=value(Task, "created_at", "now"),
+    events_written=1,
+)
+_INSERT_EVENT: Final = Insert(
+    *(TaskEvent, "id", "task_id", "payload", "created_at"), sequence=1
+)
+
+
+def _count_active(column: str) -> QuerySet[Any, int]:
+    active = Task.objects.filter(state__in=ACTIVE_STATES)
+    counted = active.values(column).annotate(total=Count("pk"))
+    rows: QuerySet[Any, int] = counted.filter(
+        **{column: value(Task, column)}
+    ).values_list("total", flat=True)
+    return rows
+
+
 def _lock(new: NewTask) -> tuple[int, int]:
     """The client's limit and the profile's quota, both held until the commit."""
-    clients = Client.objects.select_for_update(no_key=True)
-    task_limit = clients.values_list("task_limit", flat=True).get(
-        pk=new.caller.client_id
-    )
+    task_limit = _locked(_LOCK_CLIENT, new.caller.client_id)
     if not new.profile.active_task_quota:
         return task_limit, 0
-    profiles = Profile.objects.select_for_update(no_key=True)
-    quotas = profiles.values_list("active_task_quota", flat=True)
-    return task_limit, quotas.get(pk=new.profile.pk)
+    return task_limit, _locked(_LOCK_PROFILE, new.profile.pk)
+
+
+def _locked(statement: Select[int], pk: int) -> int:
+    found = statement.first(id=pk)
+    if found is None:
+        # Deleted since it was read: nothing is to be stored for it.
+        raise refuse(Reason.PROFILE_UNAVAILABLE)
+    return found
 
 
 def _refuse_over_limits(new: NewTask, *, task_limit: int, quota: int) -> None:
-    active = Task.objects.filter(state__in=ACTIVE_STATES)
-    if active.filter(client_id=new.caller.client_id).count() >= task_limit:
+    of_client = _COUNT_OF_CLIENT.first(client_id=new.caller.client_id)
+    if (of_client or 0) >= task_limit:
         raise refuse(Reason.CLIENT_TASK_LIMIT_REACHED)
-    if quota and active.filter(profile=new.profile).count() >= quota:
+    if quota and (_COUNT_OF_PROFILE.first(profile_id=new.profile.pk) or 0) >= quota:
         raise refuse(Reason.PROFILE_QUOTA_REACHED)
 
 
@@ -88,24 +133,30 @@ def _insert_task(new: NewTask, name: TaskName, *, now: datetime) -> Task:
         head=documents.head(name, status),
         history=documents.with_message(documents.EMPTY, message),
     )
-    task = Task.objects.create(
+    task = Task(
         id=name.task_id,
         client_id=new.caller.client_id,
         profile=new.profile,
-        run=_enqueue(new, now=now),
+        run_id=_enqueue(new, now=now),
         context_id=name.context_id,
-        state=TaskState.SUBMITTED,
-        status_at=now,
-        created_at=now,
         head=document.head,
         history=document.history,
-        events_written=1,
+    )
+    _INSERT_TASK.execute(
+        id=task.pk,
+        client_id=task.client_id,
+        profile_id=task.profile_id,
+        run_id=task.run_id,
+        context_id=task.context_id,
+        head=field_of(Task, "head").seal(task.pk, document.head),
+        history=field_of(Task, "history").seal(task.pk, document.history),
+        now=now,
     )
     _insert_first_event(name, document, now=now)
     return task
 
 
-def _enqueue(new: NewTask, *, now: datetime) -> AgentRun:
+def _enqueue(new: NewTask, *, now: datetime) -> UUID:
     caller, profile = new.caller, new.profile
     workspace = Workspace(pk=caller.workspace_id) if caller.workspace_id else None
     return queue.enqueue(
@@ -120,7 +171,11 @@ def _enqueue(new: NewTask, *, now: datetime) -> AgentRun:
 
 
 def _insert_first_event(name: TaskName, document: Document, *, now: datetime) -> None:
+    id_ = uuid.uuid4()
     text = documents.task_event(documents.task_text(document))
-    TaskEvent.objects.create(
-        task_id=name.task_id, sequence=1, payload=text, created_at=now
+    _INSERT_EVENT.execute(
+        id=id_,
+        task_id=name.task_id,
+        payload=field_of(TaskEvent, "payload").seal(id_, text),
+        created_at=now,
     )

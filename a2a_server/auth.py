@@ -81,6 +81,12 @@ def _read_token(token: bytes) -> _PresentedToken | None:
     return _PresentedToken(prefix=found[1].decode(), digest=_digest(token))
 
 
+def presented_prefix(headers: Sequence[bytes]) -> str:
+    """The prefix of the token in a request's Authorization header, true or not; or ""."""
+    token = _presented(headers)
+    return token.prefix if token else ""
+
+
 def authenticate(headers: Sequence[bytes], address: IPAddress | None) -> Caller:
     """Find the client behind a request's Authorization headers.
 
@@ -111,11 +117,17 @@ def _refusal(reason: str, address: IPAddress | None) -> ProtocolError:
     return refuse(Reason.AUTH_RATE_LIMITED, retry_after=seconds)
 
 
+def _presented(headers: Sequence[bytes]) -> _PresentedToken | None:
+    if len(headers) != 1:
+        return None
+    found = _AUTHORIZATION.fullmatch(headers[0].strip(b" "))
+    return _read_token(found[1]) if found else None
+
+
 def _find_client(headers: Sequence[bytes]) -> _Row:
     if not headers:
         raise _RejectedError("no Authorization header")
-    found = _AUTHORIZATION.fullmatch(headers[0].strip(b" "))
-    token = _read_token(found[1]) if found and len(headers) == 1 else None
+    token = _presented(headers)
     if token is None:
         raise _RejectedError("malformed Authorization header")
     row = _read_row(token.prefix)

@@ -8,16 +8,18 @@ Content-Length says.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from a2a_server import addressing
 from a2a_server.errors import Reason, refuse
 
 if TYPE_CHECKING:
     from a2a_protocol.errors import ProtocolError
-    from a2a_server.asgi_types import Receive, Scope
+    from a2a_server.asgi_types import Message, Receive, Scope
 
 BODY_SECONDS = 30.0
+# What a server reads ahead in any case.
+SMALL_BYTES = 64 * 1024
 # An answer that comes before the body is only read by a peer that may go on sending.
 DISCARDED_BYTES = 64 * 1024
 DISCARD_SECONDS = 2.0
@@ -69,26 +71,68 @@ def is_announced(scope: Scope) -> bool:
     )
 
 
-async def read(receive: Receive, limit: int, *, seconds: float = BODY_SECONDS) -> bytes:
-    """Raise REQUEST_TOO_LARGE, REQUEST_TIMEOUT or PeerGoneError."""
+def arrived(scope: Scope, receive: Receive) -> Message | None:
+    """What `receive` would give at once of a small body: the server holds it already.
+
+    None where nothing is there yet. Nobody waits here, and nothing is asked of the peer.
+    """
+    length = addressing.header(scope, b"content-length") or ""
+    is_small = length.isdecimal() and len(length) < 6 and int(length) <= SMALL_BYTES
+    # With Expect the server would tell the peer to go on.
+    if not is_small or addressing.header(scope, b"expect") is not None:
+        return None
+    waiting: Any = receive()
+    try:
+        waiting.send(None)
+    except StopIteration as given:
+        message: Message = given.value
+        return message
+    # It waits for the peer, and has taken nothing.
+    waiting.close()
+    return None
+
+
+def is_whole(message: Message | None) -> bool:
+    """Whether a message is all of a request's body."""
+    if message is None or message["type"] != "http.request":
+        return False
+    return not message.get("more_body", False)
+
+
+async def read(
+    receive: Receive,
+    limit: int,
+    *,
+    first: Message | None = None,
+    seconds: float = BODY_SECONDS,
+) -> bytes:
+    """The body; `first` has been received. Raise as `Body.add`, or REQUEST_TIMEOUT."""
+    body = Body(limit)
+    is_done = first is not None and body.add(first)
     try:
         async with asyncio.timeout(seconds):
-            return await _read(receive, limit)
+            while not is_done:
+                is_done = body.add(await receive())
     except TimeoutError:
         raise refuse(Reason.REQUEST_TIMEOUT) from None
+    return bytes(body.content)
 
 
-async def _read(receive: Receive, limit: int) -> bytes:
-    body = bytearray()
-    while True:
-        message = await receive()
+class Body:
+    """What has been received of a body, within a limit in bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self.content = bytearray()
+        self._limit = limit
+
+    def add(self, message: Message) -> bool:
+        """Whether that was all. Raise REQUEST_TOO_LARGE or PeerGoneError."""
         if message["type"] == "http.disconnect":
             raise PeerGoneError
-        body += message.get("body", b"")
-        if len(body) > limit:
+        self.content += message.get("body", b"")
+        if len(self.content) > self._limit:
             raise refuse(Reason.REQUEST_TOO_LARGE)
-        if not message.get("more_body", False):
-            return bytes(body)
+        return not message.get("more_body", False)
 
 
 async def discard(receive: Receive, *, seconds: float = DISCARD_SECONDS) -> None:

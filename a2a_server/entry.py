@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.core.handlers.asgi import ASGIHandler
@@ -74,15 +75,12 @@ class Entry(ASGIHandler):
             if exchange.scope["method"] not in exchange.target.allowed_methods:
                 return _method_refusal(exchange)
             if exchange.target.kind == "endpoint":
-                await _admit(exchange)
+                await _take_body(exchange)
             return await self._call_view(exchange)
         except bodies.PeerGoneError:
             raise
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
-            response = jsonrpc.refusal(exchange, error)
-            if response.status_code == 401:
-                response["WWW-Authenticate"] = _challenge(exchange.scope)
-            return response
+            return jsonrpc.refusal(exchange, error)
 
     async def _call_view(self, exchange: Exchange) -> HttpResponseBase:
         try:
@@ -134,19 +132,48 @@ def _find_target(scope: Scope) -> Target | None:
     return addressing.find_target(scope)
 
 
-async def _admit(exchange: Exchange) -> None:
-    """Authenticate from the headers alone, then read the body."""
-    scope = exchange.scope
-    exchange.caller = await executor.run(
-        auth.authenticate,
-        [value for name, value in scope["headers"] if name == b"authorization"],
-        addressing.client_address(scope),
-    )
-    bodies.refuse_media_type(scope)
+async def _take_body(exchange: Exchange) -> None:
+    """Read the body, once the caller is known from the headers alone (S10).
+
+    A body that the server holds already costs nothing and nobody waits for it: who sent
+    it is then asked in the thread that does the work, which saves every usual request one
+    hop to a thread and back.
+    """
     limit = conf.max_request_bytes()
-    bodies.refuse_length(scope, limit)
-    exchange.body = await bodies.read(exchange.receive, limit)
+    exchange.turn_key = auth.presented_prefix(_authorization(exchange.scope))
+    first = bodies.arrived(exchange.scope, exchange.receive)
+    if first is not None and bodies.is_whole(first):
+        exchange.is_body_read = True
+        exchange.admit = partial(_admit_arrived, exchange, first, limit)
+        return
+    await executor.run(_authenticate, exchange)
+    _refuse_head(exchange, limit)
+    exchange.body = await bodies.read(exchange.receive, limit, first=first)
     exchange.is_body_read = True
+
+
+def _admit_arrived(exchange: Exchange, message: Message, limit: int) -> None:
+    _authenticate(exchange)
+    _refuse_head(exchange, limit)
+    body = bodies.Body(limit)
+    body.add(message)
+    exchange.body = bytes(body.content)
+
+
+def _authenticate(exchange: Exchange) -> None:
+    scope = exchange.scope
+    exchange.caller = auth.authenticate(
+        _authorization(scope), addressing.client_address(scope)
+    )
+
+
+def _refuse_head(exchange: Exchange, limit: int) -> None:
+    bodies.refuse_media_type(exchange.scope)
+    bodies.refuse_length(exchange.scope, limit)
+
+
+def _authorization(scope: Scope) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name == b"authorization"]
 
 
 def _method_refusal(exchange: Exchange) -> HttpResponseBase:
@@ -158,10 +185,3 @@ def _method_refusal(exchange: Exchange) -> HttpResponseBase:
     response = jsonrpc.refusal(exchange, error)
     response["Allow"] = ", ".join(exchange.target.allowed_methods)
     return response
-
-
-def _challenge(scope: Scope) -> str:
-    challenge = 'Bearer realm="a2a"'
-    if addressing.header(scope, b"authorization") is None:
-        return challenge
-    return f'{challenge}, error="invalid_token"'

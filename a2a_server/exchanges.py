@@ -18,6 +18,8 @@ from a2a_server import addressing
 from a2a_server.operations.calls import CallFacts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest
 
     from a2a_protocol.errors import ProtocolError
@@ -36,13 +38,20 @@ _METHOD = re.compile(r"[A-Za-z/]{1,64}")
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """`caller` is None where none was needed; `receive` tells when the peer hangs up."""
+    """`caller` is None until it is known; `receive` tells when the peer hangs up.
+
+    `admit` is what is left to check before the body may be looked at, in the order of
+    S10; it is called in the thread that does the work. `turn_key` is one for all requests
+    that say they come from one client, true or not.
+    """
 
     scope: Scope
     receive: Receive
     target: Target
     request_id: str
     caller: Caller | None = None
+    turn_key: str = ""
+    admit: Callable[[], None] = lambda: None
     body: bytes = b""
     is_body_read: bool = False
     method: str = ""

@@ -7,16 +7,17 @@ every time, since records change by ways that validate nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.contrib.auth import get_user_model
 
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import FieldViolation, invalid_params
 from a2a_server.errors import Reason, refuse
-from a2a_server.models import Profile
+from a2a_server.models import ClientProfile, Profile
 from agent_runs import availability, handlers
 from agent_runs.effects import Effect
+from agent_runs.statements import Select, value
 from agent_runs.tools import registry
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def named_skill(metadata: Mapping[str, JSONValue] | None) -> str | None:
 
 def choose(caller: Caller, name: str | None) -> Profile:
     """The profile that a call is for, or the refusal of S30 and S31."""
-    candidates = list(_candidates(caller, name))
+    statement = _ALL if name is None else _NAMED
+    candidates = statement.all(client_id=caller.client_id, skill_id=name)
     if not candidates:
         raise refuse(Reason.PROFILE_UNAVAILABLE)
     if len(candidates) > 1:
@@ -165,13 +167,19 @@ def choose(caller: Caller, name: str | None) -> Profile:
     return profile
 
 
-def _candidates(caller: Caller, name: str | None) -> QuerySet[Profile]:
-    found = Profile.objects.filter(grants__client_id=caller.client_id, is_public=True)
-    if name is not None:
-        found = found.filter(skill_id=name)
+def _candidates() -> QuerySet[Profile]:
+    found = Profile.objects.filter(
+        grants__client_id=value(ClientProfile, "client_id"), is_public=True
+    )
     found = found.select_related("configuration__provider")
     found = found.prefetch_related("configuration__allowed_groups")
     return found.order_by("position", "skill_id")
+
+
+_ALL: Final = Select(_candidates)
+_NAMED: Final = Select(
+    lambda: _candidates().filter(skill_id=value(Profile, "skill_id"))
+)
 
 
 def _callable(candidates: list[Profile], caller: Caller) -> list[Profile]:

@@ -1,7 +1,8 @@
 """How many of a process's threads one client's calls may occupy at once: all but one.
 
 A send waits in its thread for the client's row while something holds it. However many a
-client sends then, other clients still find a thread.
+client sends then, other clients still find a thread. A client is known here by what its
+requests say of it: the prefix of the token that they present.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 # A semaphore belongs to an event loop, and is forgotten when nobody holds a turn.
-_OfClients = WeakValueDictionary[int, asyncio.Semaphore]
+_OfClients = WeakValueDictionary[str, asyncio.Semaphore]
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, _OfClients] = (
     WeakKeyDictionary()
 )
@@ -25,10 +26,10 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, _OfClients] = (
 
 @contextlib.asynccontextmanager
 async def turn(
-    client_id: int, *, seconds: float = executor.CALL_SECONDS
+    key: str, *, seconds: float = executor.CALL_SECONDS
 ) -> AsyncIterator[None]:
     """Raise executor.OverdueError where it does not come in time."""
-    semaphore = _semaphore(client_id)
+    semaphore = _semaphore(key)
     try:
         async with asyncio.timeout(seconds):
             await semaphore.acquire()
@@ -40,11 +41,11 @@ async def turn(
         semaphore.release()
 
 
-def _semaphore(client_id: int) -> asyncio.Semaphore:
+def _semaphore(key: str) -> asyncio.Semaphore:
     loop = asyncio.get_running_loop()
     of_clients = _semaphores.setdefault(loop, WeakValueDictionary())
-    semaphore = of_clients.get(client_id)
+    semaphore = of_clients.get(key)
     if semaphore is None:
         semaphore = asyncio.Semaphore(max(conf.threads() - 1, 1))
-        of_clients[client_id] = semaphore
+        of_clients[key] = semaphore
     return semaphore

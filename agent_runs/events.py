@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db.models import Subquery
 
+from agent_runs.encryption import field_of
 from agent_runs.models import AgentRun, AgentRunEvent
+from agent_runs.statements import Insert, value
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,24 +33,45 @@ class NewEvent:
     content: str | None = None
 
 
+_INSERT_COUNTED: Final = Insert(
+    *(AgentRunEvent, "id", "run_id", "kind", "round", "duration_ms"),
+    *("facts", "content", "created_at"),
+    sequence=Subquery(
+        AgentRun.objects.filter(id=value(AgentRun, "id", "run_id")).values(
+            "events_written"
+        )
+    ),
+)
+
+
 def insert(run_id: UUID, event: NewEvent, *, now: datetime) -> None:
     """Store an event that the caller's UPDATE of the run has counted already."""
-    written = AgentRun.objects.filter(id=run_id).values("events_written")
-    insert_as(Subquery(written), run_id, event, now=now)
+    _INSERT_COUNTED.execute(**_values(run_id, event, now))
 
 
-def insert_as(
-    sequence: int | Subquery, run_id: UUID, event: NewEvent, *, now: datetime
-) -> None:
+_INSERT: Final = Insert(
+    *(AgentRunEvent, "id", "run_id", "sequence", "kind", "round", "duration_ms"),
+    *("facts", "content", "created_at"),
+)
+
+
+def insert_as(sequence: int, run_id: UUID, event: NewEvent, *, now: datetime) -> None:
     """Store an event under a number that nobody else can take."""
-    AgentRunEvent(
-        id=uuid.uuid4(),
-        run_id=run_id,
-        sequence=sequence,
-        kind=event.kind,
-        round=event.round,
-        duration_ms=event.duration_ms,
-        facts=event.facts,
-        content=event.content,
-        created_at=now,
-    ).save(force_insert=True)
+    _INSERT.execute(sequence=sequence, **_values(run_id, event, now))
+
+
+def _values(run_id: UUID, event: NewEvent, now: datetime) -> dict[str, Any]:
+    id_ = uuid.uuid4()
+    content = event.content
+    if content is not None:
+        content = field_of(AgentRunEvent, "content").seal(id_, content)
+    return {
+        "id": id_,
+        "run_id": run_id,
+        "kind": event.kind,
+        "round": event.round,
+        "duration_ms": event.duration_ms,
+        "facts": event.facts,
+        "content": content,
+        "created_at": now,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from agent_runs import clock, events, lifecycle, nudges, redaction
 from agent_runs.contents import RunInput, dump_input
+from agent_runs.encryption import field_of
 from agent_runs.events import NewEvent
 from agent_runs.models import (
     AgentRun,
@@ -23,6 +24,7 @@ from agent_runs.models import (
     Workspace,
 )
 from agent_runs.models.run import EventKind
+from agent_runs.statements import Insert, value
 from agent_runs.store import STORE_AWAY
 
 if TYPE_CHECKING:
@@ -50,6 +52,18 @@ def retry_delay(
     return min(max(backoff, at_least), _LONGEST_DELAY)
 
 
+_INSERT: Final = Insert(
+    AgentRun,
+    *("id", "owner_id", "handler", "configuration_id", "workspace_id", "tools"),
+    *("answer_level", "request"),
+    events_written=1,
+    **{
+        name: value(AgentRun, name, "now")
+        for name in ("created_at", "due_at", "nudged_at", "state_changed_at")
+    },
+)
+
+
 def enqueue(
     *,
     owner: AbstractBaseUser,
@@ -59,33 +73,29 @@ def enqueue(
     workspace: Workspace | None = None,
     tools: Sequence[str] = (),
     now: datetime,
-) -> AgentRun:
+) -> UUID:
     """Insert a queued run inside the caller's transaction; nudge after its commit."""
     level = configuration.provider.answer_level if configuration else AnswerLevel.FULL
-    run = AgentRun(
-        id=uuid.uuid4(),
+    run_id = uuid.uuid4()
+    _INSERT.execute(
+        id=run_id,
         owner_id=owner.pk,
         handler=handler,
-        configuration=configuration,
-        workspace=workspace,
+        configuration_id=configuration.pk if configuration else None,
+        workspace_id=workspace.pk if workspace else None,
         tools=list(tools),
         answer_level=level,
-        request=dump_input(run_input),
-        created_at=now,
-        due_at=now,
-        nudged_at=now,
-        state_changed_at=now,
-        events_written=1,
+        request=field_of(AgentRun, "request").seal(run_id, dump_input(run_input)),
+        now=now,
     )
-    run.save(force_insert=True)
-    events.insert_as(1, run.id, _request_event(run, run_input), now=now)
-    nudges.nudge_on_commit(run.id)
-    return run
+    events.insert_as(1, run_id, _request_event(run_input, level), now=now)
+    nudges.nudge_on_commit(run_id)
+    return run_id
 
 
-def _request_event(run: AgentRun, run_input: RunInput) -> NewEvent:
+def _request_event(run_input: RunInput, level: str) -> NewEvent:
     facts = {"parts": len(run_input.parts), "text_length": len(run_input.text)}
-    content = redaction.event_content(run.answer_level, run_input.text)
+    content = redaction.event_content(level, run_input.text)
     return NewEvent(kind=EventKind.REQUEST, facts=facts, content=content)
 
 

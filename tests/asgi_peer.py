@@ -115,8 +115,18 @@ async def ask(
     is_endless: bool = False,
 ) -> Answer:
     peer = Peer(list(pieces), is_endless)
-    await application(scope, peer.receive, peer.send)
+    sized = scope if is_endless else _with_length(scope, sum(map(len, pieces)))
+    await application(sized, peer.receive, peer.send)
     return peer.answer
+
+
+def _with_length(scope: dict[str, Any], length: int) -> dict[str, Any]:
+    """As peers send it, unless the scope says something of the body itself."""
+    told = {b"content-length", b"transfer-encoding"}
+    if not length or any(name in told for name, _ in scope["headers"]):
+        return scope
+    own = (b"content-length", str(length).encode())
+    return {**scope, "headers": [*scope["headers"], own]}
 
 
 def ask_once(

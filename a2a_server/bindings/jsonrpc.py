@@ -1,13 +1,14 @@
 """The JSON-RPC binding: bytes in, one operation call, bytes out (S10–S15).
 
-The event loop reads small bodies only. Whatever takes longer with what a peer sends is
-done in a thread, so that nobody else waits for it.
+Everything that depends on what a peer sends is done in a thread, so that nobody else
+waits for it, and in one thread after the other as seldom as can be.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
+from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
@@ -18,7 +19,8 @@ from a2a_protocol import jsonrpc, versions
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import ErrorCode, ProtocolError
 from a2a_protocol.methods import METHODS
-from a2a_server import addressing, executor
+from a2a_protocol.request_id import NULL_ID
+from a2a_server import addressing
 from a2a_server.bindings import performing
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
@@ -44,29 +46,44 @@ _CAPABILITY_OFF: Final[Mapping[Capability, Reason]] = MappingProxyType(
 )
 _VERSION = "A2A-Version"
 _OLD_STYLE_NAME = "There is no such method; method names of 1.0 look like SendMessage."
-# Takes a millisecond or two at worst, about as long as a hop to a thread and back.
-_SMALL_BYTES = 16 * 1024
+
+
+@dataclass(slots=True, kw_only=True)
+class _Answering:
+    """What became known of a request while it was served."""
+
+    exchange: Exchange
+    request_id: RequestId | None = None
+    extensions: frozenset[str] = frozenset()
 
 
 async def answer(exchange: Exchange) -> HttpResponse:
-    """Answer an authenticated request. Raise PeerGoneError and nothing else."""
-    request_id: RequestId | None = None
+    """Answer a request. Raise PeerGoneError and nothing else."""
+    answering = _Answering(exchange=exchange)
     try:
-        request = await _parse(exchange.body)
-        request_id, exchange.method = request.id, request.method
-        _negotiate_version(exchange.scope)
-        operation = _find_operation(request.method)
-        extensions = _read_extensions(exchange.scope)
-        work = functools.partial(_call, exchange, operation, request, extensions)
-        reply = await performing.perform(exchange, work)
+        reply = await performing.perform(exchange, partial(_serve, answering))
     except PeerGoneError:
         raise
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
-        return refusal(exchange, error, request_id)
-    response = _json_response(jsonrpc.result_bytes(request.id, reply.result_json))
-    if PROFILE_EXTENSION_URI in extensions:
+        return refusal(exchange, error, answering.request_id)
+    response = _json_response(
+        jsonrpc.result_bytes(answering.request_id or NULL_ID, reply.result_json)
+    )
+    if PROFILE_EXTENSION_URI in answering.extensions:
         response["A2A-Extensions"] = PROFILE_EXTENSION_URI
     return response
+
+
+def _serve(answering: _Answering) -> Reply | Wait:
+    """From bytes to the operation's outcome, in one thread."""
+    exchange = answering.exchange
+    exchange.admit()
+    request = jsonrpc.parse_request(exchange.body)
+    answering.request_id, exchange.method = request.id, request.method
+    _negotiate_version(exchange.scope)
+    operation = _find_operation(request.method)
+    answering.extensions = _read_extensions(exchange.scope)
+    return operation(_call(answering, request))
 
 
 def refusal(
@@ -79,7 +96,16 @@ def refusal(
     response.status_code = told.http_status or 200
     if told.retry_after is not None:
         response["Retry-After"] = str(told.retry_after)
+    if response.status_code == 401:
+        response["WWW-Authenticate"] = _challenge(exchange.scope)
     return response
+
+
+def _challenge(scope: Scope) -> str:
+    challenge = 'Bearer realm="a2a"'
+    if addressing.header(scope, b"authorization") is None:
+        return challenge
+    return f'{challenge}, error="invalid_token"'
 
 
 def _json_response(body: bytes) -> HttpResponse:
@@ -90,30 +116,19 @@ def _json_response(body: bytes) -> HttpResponse:
     )
 
 
-async def _parse(body: bytes) -> Request:
-    if len(body) <= _SMALL_BYTES:
-        return jsonrpc.parse_request(body)
-    return await executor.run(jsonrpc.parse_request, body)
-
-
-def _call(
-    exchange: Exchange,
-    operation: Operation,
-    request: Request,
-    extensions: frozenset[str],
-) -> Reply | Wait:
+def _call(answering: _Answering, request: Request) -> Call:
+    exchange = answering.exchange
     if exchange.caller is None:
         raise TypeError("Nobody was authenticated for this request.")
-    call = Call(
+    return Call(
         caller=exchange.caller,
         method=request.method,
         params=jsonrpc.params_object(request),
         request_id=exchange.request_id,
         base_url=exchange.target.base_url.text,
-        extensions=extensions,
+        extensions=answering.extensions,
         facts=exchange.facts,
     )
-    return operation(call)
 
 
 def _negotiate_version(scope: Scope) -> None:

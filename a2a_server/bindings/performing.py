@@ -48,9 +48,9 @@ async def perform(exchange: Exchange, work: Callable[[], Reply | Wait]) -> Reply
 
 
 def _turn(exchange: Exchange) -> contextlib.AbstractAsyncContextManager[None]:
-    if exchange.caller is None:
+    if not exchange.turn_key:
         return contextlib.nullcontext()
-    return turns.turn(exchange.caller.client_id)
+    return turns.turn(exchange.turn_key)
 
 
 async def _begin(work: Callable[[], Reply | Wait]) -> Reply | Wait:

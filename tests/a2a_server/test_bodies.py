@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
 from a2a_protocol.errors import ProtocolError
 from a2a_server import bodies
 from tests.asgi_peer import Peer, make_scope
+
+if TYPE_CHECKING:
+    from a2a_server.asgi_types import Message
 
 
 @pytest.mark.parametrize(
@@ -129,3 +133,71 @@ def test_throws_away_until_the_end() -> None:
     asyncio.run(bodies.discard(peer.receive))
 
     assert peer.taken == 2
+
+
+# --- What is there already ------------------------------------------------------------
+
+
+def _arrived(peer: Peer, *headers: tuple[str, str]) -> Message | None:
+    async def look() -> Message | None:
+        return bodies.arrived(make_scope(headers=headers), peer.receive)
+
+    return asyncio.run(look())
+
+
+def test_finds_a_small_body_that_the_server_holds() -> None:
+    message = _arrived(Peer([b"{}"]), ("content-length", "2"))
+
+    assert message is not None
+    assert (bodies.is_whole(message), message["body"]) == (True, b"{}")
+
+
+def test_goes_on_behind_the_part_that_the_server_held() -> None:
+    peer = Peer([b"{", b"}"])
+
+    async def look_and_read() -> tuple[bool, bytes]:
+        scope = make_scope(headers=[("content-length", "2")])
+        first = bodies.arrived(scope, peer.receive)
+        return bodies.is_whole(first), await bodies.read(peer.receive, 2, first=first)
+
+    assert asyncio.run(look_and_read()) == (False, b"{}")
+
+
+def test_takes_nothing_from_a_body_that_is_still_on_its_way() -> None:
+    peer = Peer([])
+
+    async def look_and_read() -> tuple[Message | None, bytes]:
+        scope = make_scope(headers=[("content-length", "2")])
+        found = bodies.arrived(scope, peer.receive)
+        peer.pieces.append(b"{}")
+        return found, await bodies.read(peer.receive, 2)
+
+    assert asyncio.run(look_and_read()) == (None, b"{}")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("transfer-encoding", "chunked")],
+        [("content-length", str(bodies.SMALL_BYTES + 1))],
+        [("content-length", "9" * 5000)],
+        [("content-length", "-1")],
+        [("content-length", "2"), ("expect", "100-continue")],
+    ],
+)
+def test_looks_for_nothing_but_a_small_body_that_comes_unasked(
+    headers: list[tuple[str, str]],
+) -> None:
+    """S10: whoever is unknown yet sends no byte more for it."""
+    peer = Peer([b"{}"])
+
+    assert _arrived(peer, *headers) is None
+    assert peer.taken == 0
+
+
+def test_a_peer_that_hung_up_has_sent_no_body() -> None:
+    peer = Peer([])
+    peer.hung_up.set()
+
+    assert not bodies.is_whole(_arrived(peer, ("content-length", "2")))

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 @contextlib.asynccontextmanager
-async def all_turns(client_id: int) -> AsyncIterator[None]:
+async def all_turns(client: str) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(max(conf.threads() - 1, 1)):
-            await stack.enter_async_context(turn(client_id, seconds=0))
+            await stack.enter_async_context(turn(client, seconds=0))
         yield
 
 
 def test_a_client_occupies_all_threads_but_one() -> None:
     async def take_one_more() -> None:
-        async with all_turns(1), turn(1, seconds=0):
+        async with all_turns("a"), turn("a", seconds=0):
             pass
 
     with pytest.raises(executor.OverdueError):
@@ -32,7 +32,7 @@ def test_a_client_occupies_all_threads_but_one() -> None:
 
 def test_takes_nothing_from_another_client() -> None:
     async def take() -> bool:
-        async with all_turns(1), all_turns(2):
+        async with all_turns("a"), all_turns("b"):
             return True
 
     assert asyncio.run(take())
@@ -41,7 +41,7 @@ def test_takes_nothing_from_another_client() -> None:
 def test_a_turn_that_ends_is_the_next_ones() -> None:
     async def take_again() -> bool:
         for _ in range(3):
-            async with all_turns(1):
+            async with all_turns("a"):
                 pass
         return True
 
@@ -51,9 +51,9 @@ def test_a_turn_that_ends_is_the_next_ones() -> None:
 def test_a_turn_that_fails_ends_too() -> None:
     async def fail_and_take() -> bool:
         with contextlib.suppress(LookupError):
-            async with all_turns(1):
+            async with all_turns("a"):
                 raise LookupError
-        async with all_turns(1):
+        async with all_turns("a"):
             return True
 
     assert asyncio.run(fail_and_take())

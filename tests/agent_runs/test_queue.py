@@ -61,7 +61,7 @@ def test_enqueue_stores_who_and_what_at_that_moment(owner: User) -> None:
     configuration = factories.make_configuration(provider=provider)
     now = clock.database_now()
 
-    run = queue.enqueue(
+    run_id = queue.enqueue(
         owner=owner,
         handler="llm.text",
         run_input=INPUT,
@@ -70,7 +70,7 @@ def test_enqueue_stores_who_and_what_at_that_moment(owner: User) -> None:
         now=now,
     )
 
-    stored = AgentRun.objects.get(id=run.id)
+    stored = AgentRun.objects.get(id=run_id)
     assert (stored.owner, stored.configuration) == (owner, configuration)
     assert (stored.answer_level, stored.tools) == (AnswerLevel.REDACTED, ["a"])
     assert (stored.state, stored.due_at) == (RunState.QUEUED, now)
