@@ -2,9 +2,10 @@
 
 Two daemon threads per process, whatever the number of segments. One has a database
 connection of its own: once a second it asks in one query which leases still hold, every
-15 s it renews them and beats. The other looks at the monotonic clock and at the stop flag
-only, so that a lease ends in time even while the database hangs. A store that fails is
-asked again; a lease is lost when it is gone from its row or has run out.
+15 s it renews them and beats; a segment that is over sooner costs it nothing. The other
+looks at the monotonic clock and at the stop flag only, so that a lease ends in time even
+while the database hangs. A store that fails is asked again; a lease is lost when it is
+gone from its row or has run out.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ RENEW_SECONDS = 15.0
 
 
 class Supervisor:
-    def __init__(self) -> None:
+    def __init__(self, *, tick_seconds: float = TICK_SECONDS) -> None:
+        self._tick_seconds = tick_seconds
         self._segments: set[Segment] = set()
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._pid = 0
         self._beaten_at = 0.0
-        # Set while nothing is watched and no connection is held.
+        # Set while no connection is held.
         self.idle = threading.Event()
+        self.idle.set()
 
     @contextmanager
     def watching(self, segment: Segment) -> Iterator[None]:
@@ -52,7 +55,6 @@ class Supervisor:
         finally:
             with self._changed:
                 self._segments.discard(segment)
-                self._changed.notify_all()
 
     def _ensure_threads(self) -> None:
         if self._pid != os.getpid():
@@ -74,30 +76,36 @@ class Supervisor:
 
     def _watch_store(self) -> None:
         while True:
-            segments = self._wait_for_segments(self._rest, self.idle.clear)
+            self._wait_for_segments(self._rest)
+            # First: a lease that was taken or seen just now is held.
+            time.sleep(self._tick_seconds)
             try:
-                self._look(segments)
+                self._look()
             except DatabaseError:
                 logger.warning("store away: leases not renewed, trying again")
                 connections.close_all()
             except Exception:
                 logger.exception("leases not looked after, trying again")
-            self._sleep()
 
     def _rest(self) -> None:
         connections.close_all()
         self.idle.set()
 
-    def _look(self, segments: list[Segment]) -> None:
+    def _look(self) -> None:
+        self.idle.clear()
+        if segments := self._watched():
+            self._look_after(segments)
+        if time.monotonic() - self._beaten_at >= workers.BEAT_SECONDS:
+            workers.beat()
+            self._beaten_at = time.monotonic()
+
+    def _look_after(self, segments: list[Segment]) -> None:
         held = lifecycle.still_held([segment.lease for segment in segments])
         for segment in segments:
             if segment.lease.owner not in held:
                 segment.end(Ending.GONE)
             elif time.monotonic() - segment.renewed_at >= RENEW_SECONDS:
                 self._renew(segment)
-        if time.monotonic() - self._beaten_at >= workers.BEAT_SECONDS:
-            workers.beat()
-            self._beaten_at = time.monotonic()
 
     def _renew(self, segment: Segment) -> None:
         if lifecycle.renew(segment.lease, now=clock.database_now()):
@@ -109,30 +117,26 @@ class Supervisor:
 
     def _watch_clock(self) -> None:
         while True:
-            for segment in self._wait_for_segments(_nothing, _nothing):
+            self._wait_for_segments(_nothing)
+            for segment in self._watched():
                 if segment.is_overdue:
                     segment.end(Ending.GONE)
                 elif stopping.grace_is_over():
                     segment.end(Ending.STOPPING)
-            self._sleep()
+            time.sleep(self._tick_seconds)
 
     # --- Both -------------------------------------------------------------------------
 
-    def _wait_for_segments(
-        self, rest: Callable[[], None], wake: Callable[[], None]
-    ) -> list[Segment]:
-        """Rest while there are none. A thread may sleep through one that came and went."""
+    def _wait_for_segments(self, rest: Callable[[], None]) -> None:
+        """Rest while there are none. Those that come and go meanwhile wake nobody."""
         with self._changed:
             if not self._segments:
                 rest()
                 self._changed.wait_for(lambda: self._segments)
-                wake()
-            return list(self._segments)
 
-    def _sleep(self) -> None:
-        """Until the next tick; at once when there is nothing left to watch."""
+    def _watched(self) -> list[Segment]:
         with self._changed:
-            self._changed.wait_for(lambda: not self._segments, TICK_SECONDS)
+            return list(self._segments)
 
 
 def _nothing() -> None:

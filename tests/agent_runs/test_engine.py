@@ -43,9 +43,16 @@ from agent_runs.signals import RunChange, run_changed
 from tests import factories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _supervisor_rests() -> Iterator[None]:
+    """Its connection would keep the test database from being dropped."""
+    yield
+    assert supervisor.supervisor.idle.wait(5)
 
 
 class Plain(PlainHandler):

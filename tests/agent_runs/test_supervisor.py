@@ -11,7 +11,7 @@ from agent_runs import clock, lifecycle, stopping, workers
 from agent_runs.models import AgentRun, WorkerHeartbeat
 from agent_runs.models.worker import Transport
 from agent_runs.segment import Ending, Segment
-from agent_runs.supervisor import RENEW_SECONDS, Supervisor
+from agent_runs.supervisor import RENEW_SECONDS, TICK_SECONDS, Supervisor
 from tests.agent_runs.segments import make_segment
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    supervisor = Supervisor()
+    supervisor = Supervisor(tick_seconds=0.05)
     yield supervisor
     # The thread has no connection left that would keep the test database busy.
     assert supervisor.idle.wait(5)
@@ -36,14 +36,29 @@ def _ends(supervisor: Supervisor, segment: Segment) -> Ending | None:
     return segment.ending
 
 
-def test_a_canceled_run_ends_its_segment_within_a_second(
-    supervisor: Supervisor,
-) -> None:
+def test_a_canceled_run_ends_its_segment_within_a_second() -> None:
     """R14."""
+    supervisor = Supervisor()
     segment = make_segment()
     lifecycle.cancel(segment.run.id)
+    started = time.monotonic()
 
     assert _ends(supervisor, segment) is Ending.GONE
+    assert time.monotonic() - started < TICK_SECONDS + 1
+    assert supervisor.idle.wait(5)
+
+
+def test_a_segment_that_is_over_soon_costs_no_query(
+    monkeypatch: pytest.MonkeyPatch, supervisor: Supervisor
+) -> None:
+    """R9: its lease was taken a moment ago, so nobody can have taken it over."""
+    asked = threading.Event()
+    monkeypatch.setattr(lifecycle, "still_held", lambda _: asked.set())
+
+    with supervisor.watching(make_segment()):
+        pass
+
+    assert not asked.wait(0.2)
 
 
 def test_a_run_taken_over_ends_the_old_segment(supervisor: Supervisor) -> None:
