@@ -15,6 +15,7 @@ from celery.signals import worker_init, worker_shutting_down
 from django.conf import settings
 from django.db import connections
 from kombu.transport import redis as kombu_redis
+from kombu.transport import virtual
 
 from agent_runs import llm, stopping, workers
 from agent_runs.models.worker import Transport
@@ -28,7 +29,7 @@ def install(app: Celery) -> None:
     app.steps["worker"].add(HeartbeatStep)
     worker_shutting_down.connect(_on_shutting_down, weak=False)
     worker_init.connect(_on_init, weak=False)
-    kombu_redis.Channel.QoS = NudgeQoS
+    kombu_redis.Channel.QoS = NudgeQoS  # type: ignore[assignment]  # any will do
 
 
 def _on_shutting_down(**_: Any) -> None:
@@ -40,22 +41,19 @@ def _on_init(**_: Any) -> None:
     llm.warm_up()
 
 
-class NudgeQoS(kombu_redis.QoS):
-    """Lets go of messages whose connection was lost while their runs went on.
+class NudgeQoS(virtual.QoS):
+    """Counts the messages under way, and never gives one back to the broker.
 
-    Giving them back or acknowledging them over a connection that is closed ends the
-    worker for good (kombu 5.7). They are nudges: the row says what is to be done.
+    They are nudges: the row says what is to be done, and one that is lost is repeated
+    after a minute. kombu's own would keep a copy of each in Redis, for an hour after the
+    worker died; and giving back or acknowledging over a connection that is closed ends
+    the worker for good (kombu 5.7).
     """
 
     restore_at_shutdown = False
 
-    def ack(self, delivery_tag: str) -> None:
-        if not self.channel.closed:
-            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
-
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        if not self.channel.closed:
-            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
+        self.ack(delivery_tag)  # type: ignore[no-untyped-call]
 
 
 class HeartbeatStep(bootsteps.StartStopStep):  # type: ignore[misc] # Celery is untyped
