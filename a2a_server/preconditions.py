@@ -31,6 +31,13 @@ class _Judgement(TypedDict):
     is_expired: bool | None
 
 
+_WHAT_COUNTS: Final = (
+    *("client__name", "client__is_enabled", "client__technical_user_id"),
+    *("client__workspace_id", "profile__name", "profile__skill_id"),
+    *("profile__is_public", "profile__tools", "profile__may_write"),
+)
+
+
 def _judged() -> QuerySet[JudgedTask]:
     grants = ClientProfile.objects.filter(
         client=OuterRef("client"), profile=OuterRef("profile")
@@ -38,7 +45,7 @@ def _judged() -> QuerySet[JudgedTask]:
     tasks = Task.objects.filter(run_id=value(Task, "run_id"))
     return (
         tasks.select_related("client", "profile")
-        .defer("head", "history", "artifacts", "reply")
+        .only(*_WHAT_COUNTS)
         .annotate(
             is_granted=Exists(grants), is_expired=Q(client__expires_at__lte=Now())
         )
