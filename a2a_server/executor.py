@@ -18,9 +18,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from django.db import close_old_connections, connections
+from django.db import connections
 
 from a2a_server import conf
+from agent_runs.store import look_after_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ async def outcome_of(call: Future[T], *, seconds: float = CALL_SECONDS) -> T:
 
 
 def _with_fresh_connection(function: Callable[[], T]) -> T:
-    close_old_connections()
+    look_after_connection()
     return function()
 
 

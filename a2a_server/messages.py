@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db.models import F
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from a2a_protocol import proto_json
@@ -35,13 +34,15 @@ logger = logging.getLogger(__name__)
 _SALT: Final = "a2a_server.messages"
 
 
-def _earlier() -> QuerySet[Task]:
-    tasks = own_tasks.of_client().filter(
-        messages__client_id=value(TaskMessage, "client_id"),
-        messages__dedupe_key=value(TaskMessage, "dedupe_key"),
+def _earlier() -> QuerySet[TaskMessage]:
+    # From the message to its task: the unique index finds it, whatever else there is.
+    found = TaskMessage.objects.filter(
+        client_id=value(TaskMessage, "client_id"),
+        dedupe_key=value(TaskMessage, "dedupe_key"),
     )
-    tasks = own_tasks.with_skill(tasks)
-    return tasks.annotate(earlier=F("messages__fingerprint"))
+    columns = (*own_tasks.COLUMNS, "profile__skill_id")
+    shown = (f"task__{name}" for name in columns)
+    return found.select_related("task__profile").only("fingerprint", *shown)
 
 
 _FIND: Final = Select(_earlier)
@@ -58,13 +59,15 @@ def find_task(client_id: int, request: types.SendMessageRequest) -> Task | None:
     key = dedupe_key(request)
     if key is None:
         return None
-    task = _FIND.first(client_id=client_id, dedupe_key=key)
-    if task and not constant_time_compare(_fingerprint_of(task), fingerprint(request)):
+    earlier = _FIND.first(client_id=client_id, dedupe_key=key)
+    if earlier is None:
+        return None
+    if not constant_time_compare(earlier.fingerprint, fingerprint(request)):
         logger.warning(
             "message id used again with other content",
-            extra={"client": client_id, "task": str(task.pk)},
+            extra={"client": client_id, "task": str(earlier.task_id)},
         )
-    return task
+    return earlier.task
 
 
 def insert(
@@ -78,10 +81,6 @@ def insert(
         fingerprint=fingerprint(request),
         created_at=now,
     )
-
-
-def _fingerprint_of(task: Any) -> str:
-    return str(task.earlier)
 
 
 def dedupe_key(request: types.SendMessageRequest) -> str | None:

@@ -18,7 +18,7 @@ from agent_runs.statements import Select, value
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-_COLUMNS = (
+COLUMNS = (
     "client_id",
     "run_id",
     "context_id",
@@ -37,17 +37,17 @@ def of_client() -> QuerySet[Task]:
     With their documents, which are decrypted only as far as they are read.
     """
     tasks = Task.objects.filter(client_id=value(Task, "client_id"))
-    return tasks.only(*_COLUMNS)
-
-
-def with_skill(tasks: QuerySet[Task]) -> QuerySet[Task]:
-    """The same, with the skill id of the profile at hand."""
-    return tasks.select_related("profile").only(*_COLUMNS, "profile__skill_id")
+    return tasks.only(*COLUMNS)
 
 
 _FIND: Final = Select(lambda: of_client().filter(pk=value(Task, "id")))
 _FIND_WITH_SKILL: Final = Select(
-    lambda: with_skill(of_client().filter(pk=value(Task, "id")))
+    lambda: (
+        of_client()
+        .filter(pk=value(Task, "id"))
+        .select_related("profile")
+        .only(*COLUMNS, "profile__skill_id")
+    )
 )
 
 

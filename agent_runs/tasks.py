@@ -6,25 +6,25 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from django.db import close_old_connections
 
 from agent_runs import engine, nudges, periodic
+from agent_runs.store import look_after_connection
 
 
 @shared_task(name=nudges.TASK_NAME, ignore_result=True)  # type: ignore[untyped-decorator]
 def execute_run(*, run_id: str, **_: Any) -> None:
     # Celery keeps the connection between tasks (CELERY_DB_REUSE_MAX) and checks nothing.
-    close_old_connections()
+    look_after_connection()
     try:
         engine.execute(UUID(run_id))
     finally:
-        close_old_connections()
+        look_after_connection()
 
 
 @shared_task(name="agent_runs.run_periodic_jobs", ignore_result=True)  # type: ignore[untyped-decorator]
 def run_periodic_jobs(**_: Any) -> None:
-    close_old_connections()
+    look_after_connection()
     try:
         periodic.run_due_jobs()
     finally:
-        close_old_connections()
+        look_after_connection()

@@ -73,6 +73,7 @@ class Migration(migrations.Migration):
             name="client",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT,
+                db_index=False,
                 related_name="tasks",
                 to="a2a_server.client",
             ),
@@ -100,6 +101,7 @@ class Migration(migrations.Migration):
             name="client",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.CASCADE,
+                db_index=False,
                 related_name="task_counters",
                 to="a2a_server.client",
             ),
@@ -109,6 +111,7 @@ class Migration(migrations.Migration):
             name="task",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.CASCADE,
+                db_index=False,
                 related_name="events",
                 to="a2a_server.task",
             ),
@@ -118,6 +121,7 @@ class Migration(migrations.Migration):
             name="client",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT,
+                db_index=False,
                 related_name="messages",
                 to="a2a_server.client",
             ),

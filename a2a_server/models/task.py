@@ -41,7 +41,13 @@ TERMINAL_STATES = (
 
 class Task(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    client = models.ForeignKey(Client, on_delete=models.PROTECT, related_name="tasks")
+    client = models.ForeignKey(
+        Client,
+        on_delete=models.PROTECT,
+        related_name="tasks",
+        # As below: an index that begins with the column serves for it alone.
+        db_index=False,
+    )
     profile = models.ForeignKey(Profile, on_delete=models.PROTECT, related_name="tasks")
     # The purge deletes runs, and a task goes with its run (R18).
     run = models.OneToOneField(AgentRun, on_delete=models.CASCADE, related_name="task")
@@ -90,7 +96,7 @@ class TaskMessage(models.Model):
     """A message id this client used, and what stood behind it (S47)."""
 
     client = models.ForeignKey(
-        Client, on_delete=models.PROTECT, related_name="messages"
+        Client, on_delete=models.PROTECT, related_name="messages", db_index=False
     )
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="messages")
     dedupe_key = models.CharField(max_length=255, null=True)  # noqa: DJ001
@@ -115,7 +121,9 @@ class TaskEvent(models.Model):
     """One StreamResponse of the task's life, as JSON text, numbered from 1."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="events")
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, related_name="events", db_index=False
+    )
     sequence = models.PositiveIntegerField()
     payload = EncryptedTextField()
     created_at = models.DateTimeField()
@@ -136,7 +144,10 @@ class TaskCounter(models.Model):
     """How many tasks of a client are in a state; moved with the state (S65)."""
 
     client = models.ForeignKey(
-        Client, on_delete=models.CASCADE, related_name="task_counters"
+        Client,
+        on_delete=models.CASCADE,
+        related_name="task_counters",
+        db_index=False,
     )
     state = models.CharField(max_length=16, choices=TaskState)
     count = models.PositiveIntegerField(default=0)

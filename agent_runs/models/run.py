@@ -192,7 +192,13 @@ class AgentRunEvent(models.Model):
     """`facts`: names, counts, lengths. `content`: text, as far as the level lets it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    run = models.ForeignKey(AgentRun, on_delete=models.CASCADE, related_name="events")
+    run = models.ForeignKey(
+        AgentRun,
+        on_delete=models.CASCADE,
+        related_name="events",
+        # The constraint's index begins with the column.
+        db_index=False,
+    )
     sequence = models.PositiveIntegerField()
     kind = models.CharField(max_length=16, choices=EventKind)
     round = models.PositiveIntegerField(default=0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import select
 import sqlite3
 
 import psycopg
@@ -14,7 +15,7 @@ from django.db import (
 )
 from django.db.models.signals import pre_migrate
 
-from agent_runs.store import STORE_AWAY, is_conflict
+from agent_runs.store import STORE_AWAY, is_conflict, look_after_connection
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
@@ -51,6 +52,37 @@ def test_tells_a_conflict_from_a_store_that_is_away(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("postgresql")
+def test_a_connection_that_lives_is_not_asked_whether_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _connect_with_health_checks(monkeypatch)
+    monkeypatch.setattr(connection, "is_usable", lambda: pytest.fail("asked"))
+
+    look_after_connection()
+
+    assert _statement_timeout() == "30s"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("postgresql")
+def test_a_connection_that_the_server_ended_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As after a restart: the next piece of work does not even notice."""
+    _connect_with_health_checks(monkeypatch)
+    ended = connection.connection
+    with psycopg.connect(ended.info.dsn, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [ended.info.backend_pid])
+        select.select([ended.pgconn.socket], [], [], 5)
+
+    look_after_connection()
+
+    assert _statement_timeout() == "30s"
+    assert connection.connection is not ended
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("postgresql")
 def test_a_migration_takes_the_time_it_needs() -> None:
     """The bound of other statements would stop it half-way through a large table."""
     connection.close()
@@ -61,6 +93,12 @@ def test_a_migration_takes_the_time_it_needs() -> None:
     assert before == "30s"
     assert _statement_timeout() == "0"
     connection.close()
+
+
+def _connect_with_health_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict, "CONN_HEALTH_CHECKS", True)
+    connection.close()
+    connection.ensure_connection()
 
 
 def _statement_timeout() -> str:

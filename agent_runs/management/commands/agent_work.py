@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import close_old_connections
 
 from agent_runs import llm, stopping, sweep, workers
 from agent_runs.management.command import ExitCommand, ExitError, bounded
 from agent_runs.models.worker import Transport
+from agent_runs.store import look_after_connection
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -92,7 +92,7 @@ class Command(ExitCommand):
     def _tick_again(self, options: dict[str, Any]) -> None:
         """Within the loop a store that is away is waited for, not died of."""
         self._has_worked = False
-        close_old_connections()
+        look_after_connection()
         try:
             self._tick(options)
         except DatabaseError:
