@@ -10,6 +10,7 @@ import pytest
 from psycopg import sql
 
 from tests import peer as peers
+from tests import processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,14 @@ class Store:
             [self.name],
         )
         return len(cut.fetchall())
+
+    def was_asked(self, beginning: str) -> bool:
+        """Whether the last statement of a connection begins so."""
+        found = self._connection.execute(
+            "SELECT FROM pg_stat_activity WHERE datname = %s AND starts_with(query, %s)",
+            [self.name, beginning],
+        )
+        return found.rowcount > 0
 
     def go_away(self) -> None:
         self._accept(False)
@@ -91,9 +100,11 @@ def test_a_run_survives_that_its_connections_were_cut(
     peer = drill.peer()
     task_id = peer.start("cut", skill="stepwise")
     first = drill.gate.wait_for("cut/1")
+    # The supervisor looks at its runs once a second, and has a connection from then on.
+    look = 'SELECT "agent_runs_agentrun"."lease_owner"'
+    processes.wait_until(lambda: store.was_asked(look), what="a look at the leases")
 
     store.cut_connections()
-    # The supervisor looks at its runs once a second, and has met the dead connection.
     worker.wait_for_line("leases not renewed")
     drill.gate.open_for_all()
     first.wait_until_left()
