@@ -13,6 +13,7 @@ from a2a_server import documents
 from a2a_server.documents import Document
 from a2a_server.errors import Reason, refuse
 from a2a_server.models import Task
+from agent_runs.encryption import field_of
 from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def of_client() -> QuerySet[Task]:
     return tasks.only(*COLUMNS)
 
 
+_READ: Final = Select(
+    lambda: Task.objects.filter(
+        client_id=value(Task, "client_id"), pk=value(Task, "id")
+    ).values_list("head", "history", "artifacts")
+)
 _FIND: Final = Select(lambda: of_client().filter(pk=value(Task, "id")))
 _FIND_WITH_SKILL: Final = Select(
     lambda: (
@@ -49,6 +55,40 @@ _FIND_WITH_SKILL: Final = Select(
         .only(*COLUMNS, "profile__skill_id")
     )
 )
+
+
+def read(client_id: int, task_id: str, *, history_length: int | None = None) -> str:
+    """The client's own task of that id as it is sent, or TASK_NOT_FOUND."""
+    pk = _parse_id(task_id)
+    row = _READ.first(client_id=client_id, id=pk) if pk else None
+    if pk is None or row is None:
+        raise refuse(Reason.TASK_NOT_FOUND)
+    head, history, artifacts = row
+    return open_text(
+        *(pk, head), history=history, artifacts=artifacts, history_length=history_length
+    )
+
+
+def open_text(
+    task_id: UUID,
+    head: str,
+    *,
+    history: str | None,
+    artifacts: str | None,
+    history_length: int | None,
+) -> str:
+    """A task as it is sent, from sealed texts; what is left out is not even decrypted."""
+
+    def opened(name: str, sealed: str | None) -> str | None:
+        return sealed and field_of(Task, name).unseal(task_id, sealed)
+
+    document = Document(
+        head=field_of(Task, "head").unseal(task_id, head),
+        history=opened("history", None if history_length == 0 else history)
+        or documents.EMPTY,
+        artifacts=opened("artifacts", artifacts),
+    )
+    return documents.task_text(document, history_length=history_length)
 
 
 def find(client_id: int, task_id: str) -> Task:
@@ -70,7 +110,7 @@ def _find(statement: Select[Task], client_id: int, task_id: str) -> Task:
 
 
 def text_of(task: Task, *, history_length: int | None = None) -> str:
-    """A stored task as it is sent; what is left out is not even decrypted."""
+    """A task at hand as it is sent; what is left out is not even decrypted."""
     document = Document(
         head=task.head,
         history=documents.EMPTY if history_length == 0 else task.history,

@@ -13,15 +13,13 @@ from django.db.models import Count, Sum
 
 from a2a_protocol import proto_json, types
 from a2a_protocol.json_text import dump_json
-from a2a_server import documents, own_tasks, pagination
-from a2a_server.documents import Document
+from a2a_server import own_tasks, pagination
 from a2a_server.errors import Reason, refuse
 from a2a_server.models import ClientProfile, Task, TaskCounter, TaskState
 from a2a_server.models.task import TERMINAL_STATES
 from a2a_server.operations.calls import Reply
 from a2a_server.pagination import Walk
 from agent_runs import lifecycle
-from agent_runs.encryption import field_of
 from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
@@ -36,9 +34,10 @@ _LONG_COLUMNS: Final = frozenset({"head", "history", "artifacts"})
 
 def get_task(call: Call) -> Reply:
     request = proto_json.read(types.GetTaskRequest, call.params)
-    task = own_tasks.find(call.caller.client_id, request.id)
+    text = own_tasks.read(
+        call.caller.client_id, request.id, history_length=request.history_length
+    )
     call.facts.task_id = request.id
-    text = own_tasks.text_of(task, history_length=request.history_length)
     return Reply(result_json=text)
 
 
@@ -49,8 +48,7 @@ def cancel_task(call: Call) -> Reply:
     call.facts.task_id = request.id
     if task.state in TERMINAL_STATES or not lifecycle.cancel(task.run_id):
         raise refuse(Reason.TASK_NOT_CANCELABLE)
-    canceled = own_tasks.find(call.caller.client_id, request.id)
-    return Reply(result_json=own_tasks.text_of(canceled))
+    return Reply(result_json=own_tasks.read(call.caller.client_id, request.id))
 
 
 # --- ListTasks ------------------------------------------------------------------------
@@ -186,18 +184,13 @@ def _state(request: types.ListTasksRequest) -> str:
 
 
 def _text_in_list(row: Any, history_length: int | None) -> str:
-    """What the list does not show was not selected."""
-
-    def opened(name: str) -> str | None:
-        sealed = getattr(row, name, None)
-        return None if sealed is None else field_of(Task, name).unseal(row.id, sealed)
-
-    document = Document(
-        head=opened("head") or "",
-        history=opened("history") or documents.EMPTY,
-        artifacts=opened("artifacts"),
+    # What the list does not show was not selected.
+    return own_tasks.open_text(
+        *(row.id, row.head),
+        history=getattr(row, "history", None),
+        artifacts=getattr(row, "artifacts", None),
+        history_length=history_length,
     )
-    return documents.task_text(document, history_length=history_length)
 
 
 def _list_text(texts: list[str], *, token: str, size: int, total: int) -> str:

@@ -24,8 +24,7 @@ def test_a_history_that_is_left_out_is_not_even_decrypted(
     sealed = field_of(Task, "history").seal("another cell", "[]")
     Task.objects.filter(pk=task.pk).update(history=Sealed(sealed))
 
-    found = own_tasks.find(partner.pk, str(task.pk))
-    text = own_tasks.text_of(found, history_length=0)
+    text = own_tasks.read(partner.pk, str(task.pk), history_length=0)
 
     assert json.loads(text)["id"] == str(task.pk)
     assert "history" not in json.loads(text)
