@@ -245,7 +245,11 @@ class Installation:
     # --- Commands and state -----------------------------------------------------------
 
     def manage(
-        self, *arguments: str, check: bool = True, **environment: str
+        self,
+        *arguments: str,
+        check: bool = True,
+        seconds: float = 120.0,
+        **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run `manage.py` to its end."""
         argv = [sys.executable, "manage.py", *arguments]
@@ -256,7 +260,7 @@ class Installation:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
             check=False,
         )
         if check and done.returncode:

@@ -1,4 +1,9 @@
-"""`make bench`: both servers in alternating rounds; prints one JSON document."""
+"""`make bench`: prints one JSON document, with a part for each question.
+
+`beside the SDK`: both servers in alternating rounds, by number of connections and
+operation. `growth`: our reads with few and with many tasks of one client. What it does
+meanwhile stands on standard error. BENCH_OPTIONS chooses: see `--help`.
+"""
 
 from __future__ import annotations
 
@@ -89,6 +94,8 @@ def _ratio(measured: dict[str, Any]) -> float | None:
 
 def _fill(server: Server) -> None:
     """Bring a server to the number of tasks that listing is measured with."""
+    # The SDK's store makes its table for the first request, and not for two at once.
+    server.send()
     job = _send(server, immediate=True)
     present = 0
     while present < TASKS_PRESENT:
@@ -101,31 +108,76 @@ def _tell(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def beside_the_sdk(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
+    python = os.environ["A2A_SDK_PYTHON"]
+    with (
+        servers.ours(scratch / "ours") as (our_server, _),
+        servers.sdk(scratch / "sdk", python) as sdk_server,
+    ):
+        pair = [our_server, sdk_server]
+        for server in pair:
+            _fill(server)
+        return {
+            str(connections): measure(
+                pair,
+                connections=connections,
+                rounds=options.rounds,
+                seconds=options.seconds,
+            )
+            for connections in options.connections
+        }
+
+
+def growth(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Median milliseconds of the reads over one connection, by number of tasks."""
+    found: dict[str, Any] = {name: {} for name in READS}
+    with servers.ours(scratch / "growing") as (server, site):
+        task_id, present = server.send(), 1
+        for wanted in sorted(options.tasks):
+            site.manage("bench_tasks", str(wanted - present), seconds=1800)
+            present = wanted
+            _tell(f"{present} tasks")
+            for name, params in READS.items():
+                method = name.partition(",")[0]
+                job = _post(method, params | _id(method, task_id), '"result"')
+                job |= {"connections": 1, "seconds": options.seconds}
+                servers.load(server, **(job | {"seconds": 1.0}))
+                rounds = [servers.load(server, **job) for _ in range(options.rounds)]
+                found[name][str(wanted)] = _medians(rounds)["p50_ms"]
+    for by_tasks in found.values():
+        least, *_, most = by_tasks.values()
+        by_tasks["ratio"] = round(most / least, 2)
+    return found
+
+
+def _id(method: str, task_id: str) -> dict[str, Any]:
+    return {"id": task_id} if method == "GetTask" else {}
+
+
+READS: dict[str, dict[str, Any]] = {
+    "GetTask": {},
+    "ListTasks": {"pageSize": 50},
+    "ListTasks, one state": {"pageSize": 50, "status": "TASK_STATE_COMPLETED"},
+    "ListTasks, an empty context": {"contextId": "nobody's"},
+}
+PARTS: dict[str, Callable[[Path, argparse.Namespace], dict[str, Any]]] = {
+    "beside the SDK": beside_the_sdk,
+    "growth": growth,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("--part", choices=list(PARTS), action="append")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--tasks", type=int, nargs="+", default=[1_000, 200_000])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="a2a-bench-") as scratch:
-        directory = Path(scratch)
-        python = os.environ["A2A_SDK_PYTHON"]
-        with (
-            servers.ours(directory / "ours") as (our_server, _),
-            servers.sdk(directory / "sdk", python) as sdk_server,
-        ):
-            pair = [our_server, sdk_server]
-            for server in pair:
-                _fill(server)
-            report = {
-                str(connections): measure(
-                    pair,
-                    connections=connections,
-                    rounds=options.rounds,
-                    seconds=options.seconds,
-                )
-                for connections in options.connections
-            }
+        report = {
+            part: PARTS[part](Path(scratch), options) for part in options.part or PARTS
+        }
     json.dump(report, sys.stdout, indent=1)
     sys.stdout.write("\n")
 

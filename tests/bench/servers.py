@@ -88,7 +88,7 @@ def ours(directory: Path) -> Iterator[tuple[Server, processes.Installation]]:
         directory,
         database=databases.POSTGRESQL,
         redis_url=os.environ["TEST_REDIS_URL"],
-        EXTRA_APPS="tests.conformance",
+        EXTRA_APPS="tests.conformance tests.bench",
         LOG_LEVEL="WARNING",
     ) as site:
         site.manage("conformance_records", token, "--task-limit", "1000000")
