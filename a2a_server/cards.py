@@ -16,6 +16,7 @@ from a2a_protocol import cards, proto_json, types
 from a2a_server import skills
 from a2a_server.models import ServedCard
 from agent_runs import clock, handlers
+from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -104,9 +105,12 @@ def _key(base_url: str) -> str:
     return f"public:{hashlib.sha256(base_url.encode()).hexdigest()[:32]}"
 
 
+_SERVED: Final = Select(lambda: ServedCard.objects.filter(pk=value(ServedCard, "key")))
+
+
 def _served_since(key: str, content_hash: str) -> datetime:
     """Whoever first sees a new content sets its time, by compare-and-set."""
-    row = ServedCard.objects.filter(pk=key).first()
+    row = _SERVED.first(key=key)
     if row is None:
         fresh = ServedCard(
             key=key, content_hash=content_hash, since=clock.database_now()

@@ -51,12 +51,12 @@ class Caller(Protocol):
 
 def offered() -> list[Profile]:
     """The profiles on the card, in the card's order."""
-    return [profile for profile in _in_order() if not problems(profile)]
+    return [profile for profile in _IN_ORDER.all() if not problems(profile)]
 
 
 def all_with_problems() -> list[tuple[Profile, tuple[str, ...]]]:
     """Every profile with the reasons why it is not on the card; none: it is."""
-    return [(profile, problems(profile)) for profile in _in_order()]
+    return [(profile, problems(profile)) for profile in _IN_ORDER.all()]
 
 
 def problems(profile: Profile) -> tuple[str, ...]:
@@ -67,6 +67,9 @@ def problems(profile: Profile) -> tuple[str, ...]:
 def _in_order() -> QuerySet[Profile]:
     related = Profile.objects.select_related("configuration__provider")
     return related.order_by("position", "skill_id")
+
+
+_IN_ORDER: Final = Select(_in_order)
 
 
 def _problems(profile: Profile) -> Iterator[str]:
