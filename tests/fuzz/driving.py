@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -126,19 +127,20 @@ class Driver:
         await self._ask_plainly()
 
     async def ask(self, given: Input, title: str) -> None:
-        sender = Sender(given)
+        sender, began = Sender(given), time.monotonic()
         try:
             await self.application(given.scope, sender.receive, sender.send)
-            self._judge(given, sender)
+            self._judge(given, sender, time.monotonic() - began)
         except Exception as error:
             raise AssertionError(f"{title}\n{given}\n{sender.sent}") from error
 
-    def _judge(self, given: Input, sender: Sender) -> None:
+    def _judge(self, given: Input, sender: Sender, seconds: float) -> None:
         if not sender.sent:
             assert given.breaks, "no answer at all"
             self.tally.count("no answer: the peer had gone")
             return
-        outcome = judge(given, answer_of(sender), self.records.names)
+        answer = answer_of(sender)
+        outcome = judge(given, answer, self.records.names, seconds=seconds)
         self.tally.count(outcome.words)
         if outcome.task_id:
             self.records.announced.add(outcome.task_id)

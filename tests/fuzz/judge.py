@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from a2a_protocol import proto_json
 from a2a_protocol.errors import ERROR_TABLE, ErrorCode
 from a2a_protocol.methods import METHODS
+from a2a_server import executor
 from a2a_server.errors import REASONS, Reason
 from tests.fuzz import reading
 from tests.fuzz.inputs import CARD, ENDPOINT, HOST
@@ -90,7 +91,12 @@ class Tally:
             yield f"{count:9,d}  {outcome}"
 
 
-def judge(given: Input, answer: Answer, names: Names) -> Outcome:
+def judge(
+    given: Input, answer: Answer, names: Names, *, seconds: float = 0.0
+) -> Outcome:
+    """`seconds`: how long it took. What took too long to be tried may be told so."""
+    if seconds >= executor.CALL_SECONDS and answer.status == 503 and is_ours(answer):
+        return Outcome(words=_judge_overdue(answer))
     whose = addressee(given)
     if whose == "elsewhere" or (whose == "unclear" and not is_ours(answer)):
         return Outcome(words=judge_elsewhere(answer))
@@ -160,6 +166,14 @@ def judge_reply(answer: Answer) -> tuple[str, dict[str, Any]]:
         assert answer.status == 200
         return "200 result", message
     return _judge_error(answer, message["error"]), message
+
+
+def _judge_overdue(answer: Answer) -> str:
+    """A machine that stood still, or has no time for a thread."""
+    _refuse_canaries(answer.body, CANARIES)
+    (detail,) = [d for d in _details(reading.read_answer(answer.body)) if "reason" in d]
+    assert detail["reason"] in {*_NAMED_5XX, Reason.STORE_UNAVAILABLE}
+    return "503 after the bound of a call"
 
 
 def _refuse_canaries(body: bytes, canaries: list[bytes]) -> None:
