@@ -117,6 +117,8 @@ def beside_the_sdk(scratch: Path, options: argparse.Namespace) -> dict[str, Any]
         pair = [our_server, sdk_server]
         for server in pair:
             _fill(server)
+            if options.pin:
+                server.pin_web()
         return {
             str(connections): measure(
                 pair,
@@ -169,6 +171,9 @@ PARTS: dict[str, Callable[[Path, argparse.Namespace], dict[str, Any]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--part", choices=list(PARTS), action="append")
+    parser.add_argument(
+        "--pin", action="store_true", help="bind each web process to one core"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64])

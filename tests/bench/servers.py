@@ -49,6 +49,12 @@ class Server:
             raise RuntimeError(f"{self.name} {method}: {answer['error']}")
         return answer["result"]
 
+    def pin_web(self) -> None:
+        """Bind the process that answers, with its threads, to one core."""
+        first = min(os.sched_getaffinity(0))
+        for thread in Path(f"/proc/{self.processes['web'].pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {first})
+
     def send(self, text: str = "echo hello") -> str:
         """A new task's id."""
         result = self.call("SendMessage", send_params(immediate=True, text=text))
