@@ -101,10 +101,8 @@ SQLITE_OPTIONS = {
 _STATEMENT_SECONDS = env.integer("A2A_DATABASE_STATEMENT_TIMEOUT_SECONDS", 30)
 POSTGRESQL_OPTIONS = {
     "connect_timeout": 5,
-    # What is asked again and again is parsed once by the server, which costs it less
-    # than half (docs/decisions/0009).
+    # Needed by statements that are prepared (agent_runs/statements.py).
     "server_side_binding": True,
-    "prepare_threshold": 5,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,

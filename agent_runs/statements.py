@@ -9,24 +9,32 @@ pays for is therefore a constant of its module:
 Django writes the SQL for the database at hand and converts values in both directions, so
 that a statement does what its queryset would do. Values are given by name when it runs;
 each one that was declared has to be given.
+
+PostgreSQL prepares a statement that is asked again and again, and then plans it once,
+without knowing the values. What never changes is therefore part of the text: an index of
+some states only could not be used otherwise.
 """
 
 from __future__ import annotations
 
 import copy
+import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Expression, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import Field, Model, QuerySet
     from django.db.models.sql.compiler import SQLCompiler
 
 Row = TypeVar("Row")
+
+_PREPARED_AFTER = 5
 
 
 def _connection() -> BaseDatabaseWrapper:
@@ -59,8 +67,12 @@ def value(model: type[Model], field: str, name: str = "") -> Any:
 class _Text:
     """What Django wrote for one kind of database."""
 
-    def __init__(self, written: tuple[str, Sequence[Any]]) -> None:
+    def __init__(
+        self, written: tuple[str, Sequence[Any]], connection: BaseDatabaseWrapper
+    ) -> None:
         self.text, self._parameters = written
+        if connection.vendor == "postgresql":
+            self.text, self._parameters = _with_constants(*written, connection)
 
     def with_values(
         self, values: Mapping[str, Any], connection: BaseDatabaseWrapper
@@ -73,6 +85,40 @@ class _Text:
         )
 
 
+def _with_constants(
+    text: str, parameters: Sequence[Any], connection: BaseDatabaseWrapper
+) -> tuple[str, Sequence[Any]]:
+    """What is not a value of ours becomes part of the text."""
+    quote = connection.schema_editor().quote_value
+    left, kept = iter(parameters), []
+
+    def fill(place: re.Match[str]) -> str:
+        if place[0] == "%%":
+            return place[0]
+        parameter = next(left)
+        if not isinstance(parameter, _Value):
+            return str(quote(parameter))
+        kept.append(parameter)
+        return "%s"
+
+    return re.sub("%%|%s", fill, text), kept
+
+
+@contextmanager
+def _preparing(connection: Any) -> Iterator[None]:
+    """Only what is written here is prepared: it is the same text every time."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.prepare_threshold = _PREPARED_AFTER
+    try:
+        yield
+    finally:
+        raw.prepare_threshold = None
+
+
 class Select(Generic[Row]):
     """A SELECT; it gives what its queryset would give: instances, tuples or values."""
 
@@ -81,17 +127,20 @@ class Select(Generic[Row]):
         self._written: dict[str, tuple[QuerySet[Any, Row], SQLCompiler, _Text]] = {}
 
     def all(self, **values: Any) -> list[Row]:
-        return list(self._queryset(values))
+        connection = _connection()
+        with _preparing(connection):
+            return list(self._queryset(values, connection))
 
     def first(self, **values: Any) -> Row | None:
         """The first row; how many are read is the query's own concern."""
-        return next(iter(self._queryset(values)), None)
+        return next(iter(self.all(**values)), None)
 
-    def _queryset(self, values: Mapping[str, Any]) -> QuerySet[Any, Row]:
-        connection = _connection()
+    def _queryset(
+        self, values: Mapping[str, Any], connection: BaseDatabaseWrapper
+    ) -> QuerySet[Any, Row]:
         ready = self._written.get(connection.vendor)
         if ready is None:
-            ready = self._written[connection.vendor] = self._write()
+            ready = self._written[connection.vendor] = self._write(connection)
         written, compiler, text = ready
         given = text.with_values(values, connection)
         query: Any = _Query(written.query, compiler, given, connection)
@@ -101,10 +150,12 @@ class Select(Generic[Row]):
         queryset: QuerySet[Any, Row] = made
         return queryset
 
-    def _write(self) -> tuple[QuerySet[Any, Row], SQLCompiler, _Text]:
+    def _write(
+        self, connection: BaseDatabaseWrapper
+    ) -> tuple[QuerySet[Any, Row], SQLCompiler, _Text]:
         queryset = self._make()
         compiler: Any = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
-        text = _Text(compiler.as_sql())
+        text = _Text(compiler.as_sql(), connection)
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         converters = compiler.get_converters(columns)
         # They are the same for every row that is ever read.
@@ -150,8 +201,9 @@ class _Change:
         connection = _connection()
         text = self._written.get(connection.vendor)
         if text is None:
-            text = self._written[connection.vendor] = _Text(self._write())
-        with connection.cursor() as cursor:
+            text = _Text(self._write(), connection)
+            self._written[connection.vendor] = text
+        with _preparing(connection), connection.cursor() as cursor:
             cursor.execute(*text.with_values(values, connection))
             count: int = cursor.rowcount
         return count

@@ -213,6 +213,14 @@ class Migration(migrations.Migration):
             model_name="task",
             index=models.Index(
                 condition=models.Q(("state__in", ["submitted", "working"])),
+                fields=["client"],
+                name="task_active_by_client",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="task",
+            index=models.Index(
+                condition=models.Q(("state__in", ["submitted", "working"])),
                 fields=["profile"],
                 name="task_active_by_profile",
             ),

@@ -76,6 +76,11 @@ class Task(models.Model):
                 name="task_by_context",
             ),
             models.Index(
+                fields=["client"],
+                name="task_active_by_client",
+                condition=Q(state__in=["submitted", "working"]),
+            ),
+            models.Index(
                 fields=["profile"],
                 name="task_active_by_profile",
                 condition=Q(state__in=["submitted", "working"]),

@@ -1,7 +1,7 @@
 """`make bench`: prints one JSON document, with a part for each question.
 
 `beside the SDK`: both servers in alternating rounds, by number of connections and
-operation. `growth`: our reads with few and with many tasks of one client. What it does
+operation. `growth`: ours alone, with few and with many tasks of one client. What it does
 meanwhile stands on standard error. BENCH_OPTIONS chooses: see `--help`.
 """
 
@@ -131,17 +131,16 @@ def beside_the_sdk(scratch: Path, options: argparse.Namespace) -> dict[str, Any]
 
 
 def growth(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Median milliseconds of the reads over one connection, by number of tasks."""
-    found: dict[str, Any] = {name: {} for name in READS}
+    """Median milliseconds over one connection, by the number of one client's tasks."""
+    found: dict[str, Any] = {name: {} for name in GROWING}
     with servers.ours(scratch / "growing") as (server, site):
         task_id, present = server.send(), 1
         for wanted in sorted(options.tasks):
             site.manage("bench_tasks", str(wanted - present), seconds=1800)
             present = wanted
             _tell(f"{present} tasks")
-            for name, params in READS.items():
-                method = name.partition(",")[0]
-                job = _post(method, params | _id(method, task_id), '"result"')
+            for name, params in GROWING.items():
+                job = _growing_job(name, params, task_id)
                 job |= {"connections": 1, "seconds": options.seconds}
                 servers.load(server, **(job | {"seconds": 1.0}))
                 rounds = [servers.load(server, **job) for _ in range(options.rounds)]
@@ -152,11 +151,17 @@ def growth(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _id(method: str, task_id: str) -> dict[str, Any]:
-    return {"id": task_id} if method == "GetTask" else {}
+def _growing_job(name: str, params: dict[str, Any], task_id: str) -> Job:
+    method = name.partition(",")[0]
+    if method == "GetTask":
+        params = {"id": task_id}
+    if method == "SendMessage":
+        params = send_params(immediate=True, message_id=_ID)
+    return _post(method, params, '"result"')
 
 
-READS: dict[str, dict[str, Any]] = {
+GROWING: dict[str, dict[str, Any]] = {
+    "SendMessage": {},
     "GetTask": {},
     "ListTasks": {"pageSize": 50},
     "ListTasks, one state": {"pageSize": 50, "status": "TASK_STATE_COMPLETED"},
