@@ -94,6 +94,7 @@ SQLITE_OPTIONS = {
     "timeout": 20,
     "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
 }
+A2A_DATABASE_PREPARED_STATEMENTS = env.boolean("A2A_DATABASE_PREPARED_STATEMENTS", True)
 # The driver's own time-outs keep a hung server from holding a worker's thread for ever.
 # The server's keep a process that stopped in the middle of a transaction, with rows
 # locked, from holding up all others: its session ends after a minute. `manage.py
@@ -101,7 +102,7 @@ SQLITE_OPTIONS = {
 _STATEMENT_SECONDS = env.integer("A2A_DATABASE_STATEMENT_TIMEOUT_SECONDS", 30)
 POSTGRESQL_OPTIONS = {
     "connect_timeout": 5,
-    # Needed by statements that are prepared (agent_runs/statements.py).
+    # Needed by statements that are prepared.
     "server_side_binding": True,
     "keepalives_idle": 30,
     "keepalives_interval": 10,

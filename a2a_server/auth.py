@@ -22,8 +22,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q
@@ -34,6 +33,7 @@ from a2a_server.errors import Reason, refuse
 from a2a_server.models import Client
 from a2a_server.operations.calls import Caller
 from agent_runs.clock import database_now
+from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,6 @@ _AUTHORIZATION = re.compile(rb"bearer +([^ ]+)", re.IGNORECASE)
 _ATTEMPTS = 5
 # What an unknown prefix is compared with, so that it costs what a known one costs.
 _NO_HASH = "0" * 64
-_ANY = "?"
 
 
 class _RejectedError(Exception):
@@ -161,28 +160,20 @@ def _problem(row: _Row) -> str | None:
     return None
 
 
-def _read_row(prefix: str) -> _Row | None:
-    with connection.cursor() as cursor:
-        cursor.execute(_statement(connection.vendor), [prefix])
-        values = cursor.fetchone()
-    return _Row(*values) if values else None
-
-
-@cache
-def _statement(_vendor: str) -> str:
-    """The query as SQL: building it anew took longer than running it."""
+def _rows() -> QuerySet[Client, tuple[Any, ...]]:
     has_expired = ExpressionWrapper(
         Q(expires_at__lte=Now()), output_field=BooleanField()
     )
-    rows = (
-        Client.objects.filter(token_prefix=_ANY)
-        .annotate(has_expired=has_expired)
-        .values_list(*_Row._fields)
-    )
-    sql, parameters = rows.query.sql_with_params()
-    if parameters != (_ANY,):
-        raise AssertionError("The query has other parameters than the prefix.")
-    return sql
+    found = Client.objects.filter(token_prefix=value(Client, "token_prefix"))
+    return found.annotate(has_expired=has_expired).values_list(*_Row._fields)
+
+
+_FIND: Final = Select(_rows)
+
+
+def _read_row(prefix: str) -> _Row | None:
+    row = _FIND.first(token_prefix=prefix)
+    return _Row(*row) if row else None
 
 
 class _Uses:

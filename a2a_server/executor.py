@@ -1,8 +1,8 @@
 """The threads in which A2A requests use the database.
 
 Few threads with connections of their own that stay open: as many connections as threads
-in every web process, whatever the number of requests. A connection is looked after as
-Django does between two requests.
+in every web process, whatever the number of requests. A connection is looked after between
+two calls.
 
 Nobody waits for a thread for ever: a database that hangs keeps its threads, but not the
 requests. A call that has not begun when its caller gives up never begins.

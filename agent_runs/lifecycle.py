@@ -187,8 +187,7 @@ def requeue(
         target=RunState.QUEUED,
         now=now,
         given={
-            "holder": lease.owner,
-            "expired_before": expired_before,
+            **_holding(lease, expired_before),
             "due_at": now + delay,
             # What is due at once is nudged by the caller; the rest when its time comes.
             "nudged_at": None if delay else now,
@@ -250,12 +249,17 @@ def fail(
         expected=expected,
         target=RunState.FAILED,
         now=now,
-        given={
-            "holder": lease.owner if lease else "",
-            "expired_before": expired_before,
-        },
+        given=_holding(lease, expired_before),
         end_reason=reason,
     )
+
+
+def _holding(lease: Lease | None, expired_before: datetime | None) -> dict[str, Any]:
+    """Which lease a move is made by, or which one it may be made in spite of."""
+    if lease is None:
+        return {}
+    held = {"holder": lease.owner}
+    return held if expired_before is None else held | {"expired_before": expired_before}
 
 
 def _end_of(lease: Lease | None, expired_before: datetime | None) -> Update:
@@ -355,14 +359,16 @@ def _move(
 
 
 def _common(change: RunChange, event: NewEvent | None) -> dict[str, Any]:
-    return {
+    common = {
         "id": change.run_id,
         "expected": change.previous,
         "state": change.state,
         "now": change.at,
-        "end_reason": change.end_reason,
         "new_events": 1 if event else 0,
     }
+    if change.state in TERMINAL_STATES:
+        common["end_reason"] = change.end_reason
+    return common
 
 
 def _settled_event(change: RunChange) -> NewEvent:

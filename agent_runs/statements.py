@@ -22,7 +22,14 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.conf import settings
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    NotSupportedError,
+    OperationalError,
+    connections,
+    transaction,
+)
 from django.db.models import Expression, sql
 
 if TYPE_CHECKING:
@@ -35,11 +42,20 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 _PREPARED_AFTER = 5
+# What makes a queryset give what it gives, besides its query.
+_KEPT = ("_iterable_class", "_fields", "_prefetch_related_lookups", "_fetch_mode")
 
 
 def _connection() -> BaseDatabaseWrapper:
     """This thread's own: the proxy would look for it at each of its attributes."""
     return connections[DEFAULT_DB_ALIAS]
+
+
+class _ShapeChangedError(OperationalError):
+    """A table is not what it was when the statement was prepared on this connection.
+
+    To the callers it is as if the store had been away: the next connection knows better.
+    """
 
 
 class _Value(Expression):
@@ -52,10 +68,11 @@ class _Value(Expression):
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any
     ) -> Any:
-        return "%s", [self]
+        return "%s", (self,)
 
     def adapted(self, given: Any, connection: BaseDatabaseWrapper) -> Any:
-        return self.output_field.get_db_prep_value(given, connection)
+        # Of a value to be found too: the two differ for JSON's null alone.
+        return self.output_field.get_db_prep_save(given, connection)
 
 
 def value(model: type[Model], field: str, name: str = "") -> Any:
@@ -73,14 +90,13 @@ class _Text:
         self.text, self._parameters = written
         if connection.vendor == "postgresql":
             self.text, self._parameters = _with_constants(*written, connection)
+        self.names = frozenset(p.name for p in self._parameters if _is_value(p))
 
     def with_values(
         self, values: Mapping[str, Any], connection: BaseDatabaseWrapper
     ) -> tuple[str, tuple[Any, ...]]:
         return self.text, tuple(
-            each.adapted(values[each.name], connection)
-            if isinstance(each, _Value)
-            else each
+            each.adapted(values[each.name], connection) if _is_value(each) else each
             for each in self._parameters
         )
 
@@ -96,12 +112,17 @@ def _with_constants(
         if place[0] == "%%":
             return place[0]
         parameter = next(left)
-        if not isinstance(parameter, _Value):
-            return str(quote(parameter))
+        if not _is_value(parameter):
+            # What stands in the text is text for the driver too.
+            return str(quote(parameter)).replace("%", "%%")
         kept.append(parameter)
         return "%s"
 
     return re.sub("%%|%s", fill, text), kept
+
+
+def _is_value(parameter: object) -> bool:
+    return isinstance(parameter, _Value)
 
 
 @contextmanager
@@ -112,11 +133,17 @@ def _preparing(connection: Any) -> Iterator[None]:
         return
     connection.ensure_connection()
     raw = connection.connection
-    raw.prepare_threshold = _PREPARED_AFTER
+    usual = raw.prepare_threshold
+    if settings.A2A_DATABASE_PREPARED_STATEMENTS:
+        raw.prepare_threshold = _PREPARED_AFTER
     try:
         yield
+    except NotSupportedError as error:
+        # «cached plan must not change result type»
+        connection.close_at = 0
+        raise _ShapeChangedError(str(error)) from error
     finally:
-        raw.prepare_threshold = None
+        raw.prepare_threshold = usual
 
 
 class Select(Generic[Row]):
@@ -127,13 +154,25 @@ class Select(Generic[Row]):
         self._written: dict[str, tuple[QuerySet[Any, Row], SQLCompiler, _Text]] = {}
 
     def all(self, **values: Any) -> list[Row]:
+        """Values that this statement does not name are not looked at."""
         connection = _connection()
-        with _preparing(connection):
-            return list(self._queryset(values, connection))
+        try:
+            return self._read(values, connection)
+        except _ShapeChangedError:
+            if connection.in_atomic_block:
+                raise
+            connection.close()
+            return self._read(values, connection)
 
     def first(self, **values: Any) -> Row | None:
         """The first row; how many are read is the query's own concern."""
         return next(iter(self.all(**values)), None)
+
+    def _read(
+        self, values: Mapping[str, Any], connection: BaseDatabaseWrapper
+    ) -> list[Row]:
+        with _preparing(connection):
+            return list(self._queryset(values, connection))
 
     def _queryset(
         self, values: Mapping[str, Any], connection: BaseDatabaseWrapper
@@ -145,8 +184,9 @@ class Select(Generic[Row]):
         given = text.with_values(values, connection)
         query: Any = _Query(written.query, compiler, given, connection)
         made: Any = written.__class__(written.model, query, using=DEFAULT_DB_ALIAS)
-        for name in ("_iterable_class", "_fields", "_prefetch_related_lookups"):
-            setattr(made, name, getattr(written, name))
+        for name in _KEPT:
+            if hasattr(written, name):
+                setattr(made, name, getattr(written, name))
         queryset: QuerySet[Any, Row] = made
         return queryset
 
@@ -156,10 +196,8 @@ class Select(Generic[Row]):
         queryset = self._make()
         compiler: Any = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
         text = _Text(compiler.as_sql(), connection)
-        columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        converters = compiler.get_converters(columns)
-        # They are the same for every row that is ever read.
-        compiler.get_converters = lambda _: converters
+        # It belongs to this thread, which may end long before the statement does.
+        compiler.connection = None
         return queryset, compiler, text
 
 
@@ -196,17 +234,32 @@ class _Change:
     def _write(self) -> tuple[str, Sequence[Any]]:
         raise NotImplementedError
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The values that it takes, all of which are needed."""
+        return self._text(_connection()).names
+
     def execute(self, **values: Any) -> int:
-        """How many rows it touched."""
+        """How many rows it touched. Raises TypeError for a value that it does not take."""
         connection = _connection()
+        text = self._text(connection)
+        if undeclared := values.keys() - text.names:
+            raise TypeError(f"The statement has no {', '.join(sorted(undeclared))}.")
+        with (
+            transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
+            _preparing(connection),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(*text.with_values(values, connection))
+            count: int = cursor.rowcount
+        return count
+
+    def _text(self, connection: BaseDatabaseWrapper) -> _Text:
         text = self._written.get(connection.vendor)
         if text is None:
             text = _Text(self._write(), connection)
             self._written[connection.vendor] = text
-        with _preparing(connection), connection.cursor() as cursor:
-            cursor.execute(*text.with_values(values, connection))
-            count: int = cursor.rowcount
-        return count
+        return text
 
 
 class Update(_Change):
@@ -244,6 +297,10 @@ class Insert(_Change):
             for each in model._meta.concrete_fields
             if each.attname in given or not each.primary_key
         ]
+        for each in fields:
+            is_new = each.has_default() and callable(each.default)
+            if is_new and each.attname not in given:
+                raise TypeError(f"{each} has a default of its own for every row.")
         values = {name: value(model, name) for name in self._names} | self._columns
         query = sql.InsertQuery(model)
         # Raw: no field may look at its value, which is only known later.

@@ -6,7 +6,7 @@ import logging
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_runs import clock
 from agent_runs.models import WorkerHeartbeat
@@ -87,25 +87,27 @@ def live_workers(
     transports: Sequence[Transport] = tuple(Transport),
 ) -> QuerySet[WorkerHeartbeat]:
     """Workers seen within `max_age`; a row from the future is not believed."""
+    return _seen(now - max_age, now + _TOLERANCE, transports)
+
+
+def _seen(
+    earliest: Any, latest: Any, transports: Sequence[Transport] = tuple(Transport)
+) -> QuerySet[WorkerHeartbeat]:
     return WorkerHeartbeat.objects.filter(
-        transport__in=transports,
-        last_seen_at__gte=now - max_age,
-        last_seen_at__lte=now + _TOLERANCE,
+        transport__in=transports, last_seen_at__gte=earliest, last_seen_at__lte=latest
     )
 
 
-_LIVE: Final = Select(
-    lambda: WorkerHeartbeat.objects.filter(
-        transport__in=list(Transport),
-        last_seen_at__gte=value(WorkerHeartbeat, "last_seen_at", "earliest"),
-        last_seen_at__lte=value(WorkerHeartbeat, "last_seen_at", "latest"),
+_ANY_LIVE: Final = Select(
+    lambda: _seen(
+        value(WorkerHeartbeat, "last_seen_at", "earliest"),
+        value(WorkerHeartbeat, "last_seen_at", "latest"),
     ).values_list("worker_id", flat=True)[:1]
 )
 
 
 def is_worker_available(now: datetime) -> bool:
-    """As `live_workers` would say, for every message that comes."""
-    return bool(_LIVE.all(earliest=now - SEEN_WITHIN, latest=now + _TOLERANCE))
+    return bool(_ANY_LIVE.all(earliest=now - SEEN_WITHIN, latest=now + _TOLERANCE))
 
 
 def prune() -> None:

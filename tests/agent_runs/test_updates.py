@@ -21,10 +21,11 @@ HELD = ("SUSPEND", "REQUEUE", "RELEASE", "COMPLETE", "END_HELD")
 EXPIRED = ("REQUEUE_EXPIRED", "END_EXPIRED")
 
 
-def _given(run: AgentRun, state: str) -> dict[str, Any]:
-    """All that any of them takes, for a run whose lease is `factories.make_run`'s."""
+def _given(name: str, run: AgentRun) -> dict[str, Any]:
+    """What the move takes, for a run whose lease is `factories.make_run`'s."""
+    state = _target(name)
     now = clock.database_now() + timedelta(seconds=1)
-    return {
+    values = {
         "id": run.id,
         "expected": run.state,
         "state": state,
@@ -41,6 +42,7 @@ def _given(run: AgentRun, state: str) -> dict[str, Any]:
         "result": field_of(AgentRun, "result").seal(run.id, "{}"),
         "truncated": False,
     }
+    return {each: values[each] for each in ALL[name].names}
 
 
 def _target(name: str) -> str:
@@ -61,7 +63,7 @@ def _source(name: str) -> str:
 def test_moves_one_row_and_counts_what_comes_with_it(name: str) -> None:
     """R2, R15."""
     run, other = (factories.make_run(_source(name)) for _ in range(2))
-    given = _given(run, _target(name))
+    given = _given(name, run)
 
     assert ALL[name].execute(**given) == 1
 
@@ -75,7 +77,7 @@ def test_moves_one_row_and_counts_what_comes_with_it(name: str) -> None:
 def test_leaves_a_run_that_is_in_another_state(name: str) -> None:
     """R2, R3."""
     run = factories.make_run(_source(name))
-    given = _given(run, _target(name)) | {"expected": RunState.COMPLETED}
+    given = _given(name, run) | {"expected": RunState.COMPLETED}
 
     assert ALL[name].execute(**given) == 0
 
@@ -86,7 +88,7 @@ def test_leaves_a_run_whose_lease_is_another_segments(name: str) -> None:
     run = factories.make_run(_source(name))
     AgentRun.objects.update(lease_owner="another")
 
-    assert ALL[name].execute(**_given(run, _target(name))) == 0
+    assert ALL[name].execute(**_given(name, run)) == 0
 
 
 @pytest.mark.parametrize("name", EXPIRED)
@@ -95,4 +97,4 @@ def test_leaves_a_run_whose_lease_lasts(name: str) -> None:
     run = factories.make_run(_source(name))
     AgentRun.objects.update(lease_expires_at=F("lease_expires_at") + timedelta(hours=1))
 
-    assert ALL[name].execute(**_given(run, _target(name))) == 0
+    assert ALL[name].execute(**_given(name, run)) == 0
