@@ -63,6 +63,12 @@ def refuse_length(scope: Scope, limit: int) -> None:
         raise refuse(Reason.REQUEST_TOO_LARGE)
 
 
+def refuse_size(body: bytes | bytearray, limit: int) -> None:
+    """Raise REQUEST_TOO_LARGE for what is over the limit in fact."""
+    if len(body) > limit:
+        raise refuse(Reason.REQUEST_TOO_LARGE)
+
+
 def is_announced(scope: Scope) -> bool:
     """Whether the request has a body at all."""
     length = addressing.header(scope, b"content-length") or "0"
@@ -75,6 +81,8 @@ def arrived(scope: Scope, receive: Receive) -> Message | None:
     """What `receive` would give at once of a small body: the server holds it already.
 
     None where nothing is there yet. Nobody waits here, and nothing is asked of the peer.
+    `receive` must not have taken anything before it waits for the first time; no server
+    does.
     """
     length = addressing.header(scope, b"content-length") or ""
     is_small = length.isdecimal() and len(length) < 6 and int(length) <= SMALL_BYTES
@@ -92,11 +100,10 @@ def arrived(scope: Scope, receive: Receive) -> Message | None:
     return None
 
 
-def is_whole(message: Message | None) -> bool:
+def is_whole(message: Message) -> bool:
     """Whether a message is all of a request's body."""
-    if message is None or message["type"] != "http.request":
-        return False
-    return not message.get("more_body", False)
+    is_body = message["type"] == "http.request"
+    return is_body and not message.get("more_body", False)
 
 
 async def read(
@@ -106,33 +113,28 @@ async def read(
     first: Message | None = None,
     seconds: float = BODY_SECONDS,
 ) -> bytes:
-    """The body; `first` has been received. Raise as `Body.add`, or REQUEST_TIMEOUT."""
-    body = Body(limit)
-    is_done = first is not None and body.add(first)
+    """The body, of which `first` has been received.
+
+    Raise REQUEST_TOO_LARGE, REQUEST_TIMEOUT or PeerGoneError.
+    """
     try:
         async with asyncio.timeout(seconds):
-            while not is_done:
-                is_done = body.add(await receive())
+            return await _read(receive, limit, first)
     except TimeoutError:
         raise refuse(Reason.REQUEST_TIMEOUT) from None
-    return bytes(body.content)
 
 
-class Body:
-    """What has been received of a body, within a limit in bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self.content = bytearray()
-        self._limit = limit
-
-    def add(self, message: Message) -> bool:
-        """Whether that was all. Raise REQUEST_TOO_LARGE or PeerGoneError."""
+async def _read(receive: Receive, limit: int, first: Message | None) -> bytes:
+    body = bytearray()
+    message = first or await receive()
+    while True:
         if message["type"] == "http.disconnect":
             raise PeerGoneError
-        self.content += message.get("body", b"")
-        if len(self.content) > self._limit:
-            raise refuse(Reason.REQUEST_TOO_LARGE)
-        return not message.get("more_body", False)
+        body += message.get("body", b"")
+        refuse_size(body, limit)
+        if not message.get("more_body", False):
+            return bytes(body)
+        message = await receive()
 
 
 async def discard(receive: Receive, *, seconds: float = DISCARD_SECONDS) -> None:

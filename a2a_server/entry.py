@@ -98,7 +98,8 @@ class Entry(ASGIHandler):
             "root_path": "",
             "query_string": b"",
         }
-        request: HttpRequest = self.request_class(scope, io.BytesIO(exchange.body))
+        # The body stays with the exchange: it may not be looked at yet.
+        request: HttpRequest = self.request_class(scope, io.BytesIO())
         request.urlconf = _URLCONF
         request.a2a_exchange = exchange  # type: ignore[attr-defined]
         return request
@@ -143,8 +144,8 @@ async def _take_body(exchange: Exchange) -> None:
     exchange.turn_key = auth.presented_prefix(_authorization(exchange.scope))
     first = bodies.arrived(exchange.scope, exchange.receive)
     if first is not None and bodies.is_whole(first):
-        exchange.is_body_read = True
-        exchange.admit = partial(_admit_arrived, exchange, first, limit)
+        exchange.body, exchange.is_body_read = first.get("body", b""), True
+        exchange.admit = partial(_admit_arrived, exchange, limit)
         return
     await executor.run(_authenticate, exchange)
     _refuse_head(exchange, limit)
@@ -152,12 +153,10 @@ async def _take_body(exchange: Exchange) -> None:
     exchange.is_body_read = True
 
 
-def _admit_arrived(exchange: Exchange, message: Message, limit: int) -> None:
+def _admit_arrived(exchange: Exchange, limit: int) -> None:
     _authenticate(exchange)
     _refuse_head(exchange, limit)
-    body = bodies.Body(limit)
-    body.add(message)
-    exchange.body = bytes(body.content)
+    bodies.refuse_size(exchange.body, limit)
 
 
 def _authenticate(exchange: Exchange) -> None:

@@ -140,7 +140,6 @@ def _preparing(connection: Any) -> Iterator[None]:
         yield
     except NotSupportedError as error:
         # «cached plan must not change result type»
-        connection.close_at = 0
         raise _ShapeChangedError(str(error)) from error
     finally:
         raw.prepare_threshold = usual

@@ -34,7 +34,7 @@ RENEW_SECONDS = 15.0
 
 class Supervisor:
     def __init__(self, *, tick_seconds: float = TICK_SECONDS) -> None:
-        self._tick_seconds = tick_seconds
+        self.tick_seconds = tick_seconds
         self._segments: set[Segment] = set()
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
@@ -78,7 +78,7 @@ class Supervisor:
         while True:
             self._wait_for_segments(self._rest)
             # First: a lease that was taken or seen just now is held.
-            time.sleep(self._tick_seconds)
+            time.sleep(self.tick_seconds)
             try:
                 self._look()
             except DatabaseError:
@@ -123,7 +123,7 @@ class Supervisor:
                     segment.end(Ending.GONE)
                 elif stopping.grace_is_over():
                     segment.end(Ending.STOPPING)
-            time.sleep(self._tick_seconds)
+            time.sleep(self.tick_seconds)
 
     # --- Both -------------------------------------------------------------------------
 

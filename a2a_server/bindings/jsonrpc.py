@@ -20,7 +20,7 @@ from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import ErrorCode, ProtocolError
 from a2a_protocol.methods import METHODS
 from a2a_protocol.request_id import NULL_ID
-from a2a_server import addressing
+from a2a_server import addressing, bodies
 from a2a_server.bindings import performing
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
@@ -65,13 +65,25 @@ async def answer(exchange: Exchange) -> HttpResponse:
     except PeerGoneError:
         raise
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
-        return refusal(exchange, error, answering.request_id)
+        return refusal(exchange, error, _id_of(answering, error))
     response = _json_response(
         jsonrpc.result_bytes(answering.request_id or NULL_ID, reply.result_json)
     )
     if PROFILE_EXTENSION_URI in answering.extensions:
         response["A2A-Extensions"] = PROFILE_EXTENSION_URI
     return response
+
+
+def _id_of(answering: _Answering, error: BaseException) -> RequestId | None:
+    """What a refusal answers to; also of a small request that nobody came to look at."""
+    body = answering.exchange.body
+    is_refused = isinstance(error, ProtocolError)
+    if answering.request_id or is_refused or len(body) > bodies.SMALL_BYTES:
+        return answering.request_id
+    try:
+        return jsonrpc.parse_request(body).id
+    except ProtocolError as unreadable:
+        return unreadable.request_id
 
 
 def _serve(answering: _Answering) -> Reply | Wait:

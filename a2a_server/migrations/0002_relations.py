@@ -73,7 +73,6 @@ class Migration(migrations.Migration):
             name="client",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT,
-                db_index=False,
                 related_name="tasks",
                 to="a2a_server.client",
             ),
@@ -101,7 +100,6 @@ class Migration(migrations.Migration):
             name="client",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.CASCADE,
-                db_index=False,
                 related_name="task_counters",
                 to="a2a_server.client",
             ),
@@ -111,7 +109,6 @@ class Migration(migrations.Migration):
             name="task",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.CASCADE,
-                db_index=False,
                 related_name="events",
                 to="a2a_server.task",
             ),
@@ -121,7 +118,6 @@ class Migration(migrations.Migration):
             name="client",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT,
-                db_index=False,
                 related_name="messages",
                 to="a2a_server.client",
             ),
@@ -207,14 +203,6 @@ class Migration(migrations.Migration):
             index=models.Index(
                 fields=["client", "context_id", "-status_at", "-id"],
                 name="task_by_context",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="task",
-            index=models.Index(
-                condition=models.Q(("state__in", ["submitted", "working"])),
-                fields=["client"],
-                name="task_active_by_client",
             ),
         ),
         migrations.AddIndex(

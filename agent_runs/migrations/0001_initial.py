@@ -518,7 +518,6 @@ class Migration(migrations.Migration):
                 (
                     "run",
                     models.ForeignKey(
-                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="events",
                         to="agent_runs.agentrun",

@@ -158,6 +158,7 @@ def test_goes_on_behind_the_part_that_the_server_held() -> None:
     async def look_and_read() -> tuple[bool, bytes]:
         scope = make_scope(headers=[("content-length", "2")])
         first = bodies.arrived(scope, peer.receive)
+        assert first is not None
         return bodies.is_whole(first), await bodies.read(peer.receive, 2, first=first)
 
     assert asyncio.run(look_and_read()) == (False, b"{}")
@@ -200,4 +201,7 @@ def test_a_peer_that_hung_up_has_sent_no_body() -> None:
     peer = Peer([])
     peer.hung_up.set()
 
-    assert not bodies.is_whole(_arrived(peer, ("content-length", "2")))
+    message = _arrived(peer, ("content-length", "2"))
+
+    assert message is not None
+    assert not bodies.is_whole(message)

@@ -146,8 +146,8 @@ def growth(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
                 rounds = [servers.load(server, **job) for _ in range(options.rounds)]
                 found[name][str(wanted)] = _medians(rounds)["p50_ms"]
     for by_tasks in found.values():
-        least, *_, most = by_tasks.values()
-        by_tasks["ratio"] = round(most / least, 2)
+        milliseconds = list(by_tasks.values())
+        by_tasks["ratio"] = round(milliseconds[-1] / milliseconds[0], 2)
     return found
 
 

