@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import RequestFactory
 
-from a2a_server import bodies, exchanges
+from a2a_server import bodies, exchanges, executor
 from a2a_server.models import AuthFailure, Task
 from agent_runs.encryption import Sealed
 from tests import factories
@@ -22,7 +22,7 @@ from tests.asgi_peer import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_django.fixtures import SettingsWrapper
 
@@ -278,6 +278,35 @@ def test_refuses_a_media_type_before_it_reads_the_body(
     assert peer.answer.status == 415
     assert peer.answer.error["code"] == -32005
     assert peer.answer.reasons == ["CONTENT_TYPE_NOT_SUPPORTED"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "hops"),
+    [
+        pytest.param([LIST], 1, id="a body that is there"),
+        pytest.param([LIST[:5], LIST[5:]], 2, id="a body that is on its way"),
+        pytest.param([LIST.ljust(bodies.SMALL_BYTES + 1)], 2, id="a large body"),
+    ],
+)
+def test_a_usual_request_makes_one_hop_to_a_thread(
+    entry: Entry,
+    authorization: str,
+    pieces: list[bytes],
+    hops: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And who sends a larger body is known before it is read (S10)."""
+    started, start = [], executor.threads.start
+
+    def counted(function: Callable[[], Any]) -> Any:
+        started.append(function)
+        return start(function)
+
+    monkeypatch.setattr(executor.threads, "start", counted)
+    monkeypatch.setattr(executor, "start", counted)
+
+    assert call(entry, authorization, *pieces).status == 200
+    assert len(started) == hops
 
 
 def test_accepts_a_body_of_exactly_the_limit(

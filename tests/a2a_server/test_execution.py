@@ -1,4 +1,4 @@
-"""What the server role adds to a run that `engine.execute` works on."""
+"""What a message and its run cost, from the send to the end, in statements."""
 
 from __future__ import annotations
 
@@ -49,6 +49,26 @@ COMPLETE = [
 ]
 
 
+DECIDE = [
+    "SELECT a2a_server_taskmessage",
+    "SELECT a2a_server_profile",
+    CLOCK,
+    "SELECT agent_runs_workerheartbeat",
+]
+STORE = [
+    "BEGIN",
+    "SELECT a2a_server_client",
+    "INSERT a2a_server_taskmessage",
+    "SELECT a2a_server_task",
+    "INSERT agent_runs_agentrun",
+    "INSERT agent_runs_agentrunevent",
+    "INSERT a2a_server_task",
+    "INSERT a2a_server_taskevent",
+    "UPDATE a2a_server_taskcounter",
+    "COMMIT",
+]
+
+
 class EchoingHandler(SilentHandler):
     name: ClassVar[str] = "test.echoing"
 
@@ -63,6 +83,16 @@ def _kind(sql: str) -> str:
     if table:
         return f"{verb} {table[1]}"
     return CLOCK if verb == "SELECT" else verb
+
+
+def test_a_message_takes_these_statements_and_no_other(partner: Client) -> None:
+    """S48: with the locks, and the count after them."""
+    send(partner)
+
+    with CaptureQueriesContext(connection) as queries:
+        send(partner)
+
+    assert [_kind(query["sql"]) for query in queries] == [*DECIDE, *STORE]
 
 
 def test_a_plain_run_takes_these_statements_and_no_other(partner: Client) -> None:
