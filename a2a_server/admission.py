@@ -52,7 +52,7 @@ def store(new: NewTask, *, now: datetime) -> Task:
     """Insert message, run, task and first event.
 
     Raises ProtocolError for a limit, and IntegrityError for a message id that somebody
-    else stored meanwhile; nothing is stored then.
+    else stored meanwhile or a record that somebody deleted; nothing is stored then.
     """
     name = TaskName(task_id=uuid.uuid4(), context_id=new.context_id)
     client_id = new.caller.client_id
@@ -91,6 +91,12 @@ _INSERT_TASK: Final = Insert(
 _INSERT_EVENT: Final = Insert(
     *(TaskEvent, "id", "task_id", "payload", "created_at"), sequence=1
 )
+
+
+def is_still_possible(new: NewTask) -> bool:
+    """Whether the records that a task belongs to are there: one may have been deleted."""
+    users = get_user_model().objects.filter(pk=new.caller.technical_user_id)
+    return Profile.objects.filter(pk=new.profile.pk).exists() and users.exists()
 
 
 def _count_active(column: str) -> QuerySet[Any, int]:

@@ -20,6 +20,7 @@ import secrets
 import string
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -36,7 +37,7 @@ from agent_runs.clock import database_now
 from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -80,10 +81,10 @@ def _read_token(token: bytes) -> _PresentedToken | None:
     return _PresentedToken(prefix=found[1].decode(), digest=_digest(token))
 
 
-def presented_prefix(headers: Sequence[bytes]) -> str:
-    """The prefix of the token in a request's Authorization header, true or not; or ""."""
+def presented_digest(headers: Sequence[bytes]) -> str:
+    """The hash of the token in a request's Authorization header, true or not; or ""."""
     token = _presented(headers)
-    return token.prefix if token else ""
+    return token.digest if token else ""
 
 
 def authenticate(headers: Sequence[bytes], address: IPAddress | None) -> Caller:
@@ -206,14 +207,29 @@ def _note_use(row: _Row, address: IPAddress | None) -> None:
             Q(last_used_at=None) | Q(last_used_at__lte=now - USE_INTERVAL), id=row.id
         )
         source = str(address) if address else None
-        with transaction.atomic():
+        with _without_waiting(), transaction.atomic():
             _unlocked(due).update(last_used_at=now, last_used_from=source)
     except DatabaseError:
         logger.warning("The last use of a client was not written", exc_info=True)
 
 
+@contextmanager
+def _without_waiting() -> Iterator[None]:
+    """On SQLite, whose only lock is the database's: no request waits to be noted."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        (usual,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {int(usual)}")
+
+
 def _unlocked(clients: QuerySet[Client]) -> QuerySet[Client]:
-    """Without a row that somebody holds: no request waits in order to be noted."""
+    """Without a row that somebody holds, for the same reason."""
     if not connection.features.has_select_for_update_skip_locked:
         return clients
     free = clients.select_for_update(skip_locked=True, no_key=True)

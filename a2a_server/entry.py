@@ -141,7 +141,7 @@ async def _take_body(exchange: Exchange) -> None:
     hop to a thread and back.
     """
     limit = conf.max_request_bytes()
-    exchange.turn_key = auth.presented_prefix(_authorization(exchange.scope))
+    exchange.turn_key = auth.presented_digest(_authorization(exchange.scope))
     first = bodies.arrived(exchange.scope, exchange.receive)
     if first is not None and bodies.is_whole(first):
         exchange.body, exchange.is_body_read = first.get("body", b""), True

@@ -42,7 +42,7 @@ class Exchange:
 
     `admit` is what is left to check before the body may be looked at, in the order of
     S10; it is called in the thread that does the work. `turn_key` is one for all requests
-    that say they come from one client, true or not.
+    that present the same token, whether it is one or not.
     """
 
     scope: Scope

@@ -2,7 +2,8 @@
 
 A send waits in its thread for the client's row while something holds it. However many a
 client sends then, other clients still find a thread. A client is known here by what its
-requests say of it: the prefix of the token that they present.
+requests say of it: a hash of the whole token that they present. Whoever knows a part of it
+takes no turn from the client.
 """
 
 from __future__ import annotations

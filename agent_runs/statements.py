@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from django.conf import settings
 from django.db import (
     DEFAULT_DB_ALIAS,
-    NotSupportedError,
+    DatabaseError,
     OperationalError,
     connections,
     transaction,
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 _PREPARED_AFTER = 5
+# PostgreSQL's «cached plan must not change result type», and «does not exist».
+_STALE = frozenset({"0A000", "26000"})
 # What makes a queryset give what it gives, besides its query.
 _KEPT = ("_iterable_class", "_fields", "_prefetch_related_lookups", "_fetch_mode")
 
@@ -51,10 +53,11 @@ def _connection() -> BaseDatabaseWrapper:
     return connections[DEFAULT_DB_ALIAS]
 
 
-class _ShapeChangedError(OperationalError):
-    """A table is not what it was when the statement was prepared on this connection.
+class _StaleStatementError(OperationalError):
+    """What this connection has prepared does not serve any more.
 
-    To the callers it is as if the store had been away: the next connection knows better.
+    A table was changed since, or somebody dropped what was prepared. To the callers it is
+    as if the store had been away: the next connection knows better.
     """
 
 
@@ -138,9 +141,12 @@ def _preparing(connection: Any) -> Iterator[None]:
         raw.prepare_threshold = _PREPARED_AFTER
     try:
         yield
-    except NotSupportedError as error:
-        # «cached plan must not change result type»
-        raise _ShapeChangedError(str(error)) from error
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", None) not in _STALE:
+            raise
+        # Closed before the next piece of work, at the latest.
+        connection.close_at = 0
+        raise _StaleStatementError(str(error)) from error
     finally:
         raw.prepare_threshold = usual
 
@@ -157,7 +163,7 @@ class Select(Generic[Row]):
         connection = _connection()
         try:
             return self._read(values, connection)
-        except _ShapeChangedError:
+        except _StaleStatementError:
             if connection.in_atomic_block:
                 raise
             connection.close()

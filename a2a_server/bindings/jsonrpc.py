@@ -20,7 +20,7 @@ from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import ErrorCode, ProtocolError
 from a2a_protocol.methods import METHODS
 from a2a_protocol.request_id import NULL_ID
-from a2a_server import addressing, bodies
+from a2a_server import addressing
 from a2a_server.bindings import performing
 from a2a_server.bodies import PeerGoneError
 from a2a_server.errors import Reason, refuse
@@ -45,6 +45,8 @@ _CAPABILITY_OFF: Final[Mapping[Capability, Reason]] = MappingProxyType(
     }
 )
 _VERSION = "A2A-Version"
+# Of what is read on the event loop, for its id alone: about a millisecond.
+_ID_BYTES = 16 * 1024
 _OLD_STYLE_NAME = "There is no such method; method names of 1.0 look like SendMessage."
 
 
@@ -78,7 +80,7 @@ def _id_of(answering: _Answering, error: BaseException) -> RequestId | None:
     """What a refusal answers to; also of a small request that nobody came to look at."""
     body = answering.exchange.body
     is_refused = isinstance(error, ProtocolError)
-    if answering.request_id or is_refused or len(body) > bodies.SMALL_BYTES:
+    if answering.request_id or is_refused or len(body) > _ID_BYTES:
         return answering.request_id
     try:
         return jsonrpc.parse_request(body).id

@@ -131,9 +131,11 @@ def _store(call: Call, new: NewTask, *, now: datetime) -> Task:
     except IntegrityError:
         # Somebody else has stored a message of this id since it was looked for.
         earlier = _find_earlier(call, new.request)
-        if earlier is None:
-            raise
-        return earlier
+        if earlier is not None:
+            return earlier
+        if not admission.is_still_possible(new):
+            raise refuse(Reason.PROFILE_UNAVAILABLE) from None
+        raise
 
 
 def _find_earlier(call: Call, request: types.SendMessageRequest) -> Task | None:

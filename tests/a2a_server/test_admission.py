@@ -4,14 +4,16 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import IntegrityError, connections
+from django.db import connections
 
 from a2a_protocol.errors import ProtocolError
+from a2a_server import skills
 from a2a_server.models import (
     Client,
+    ClientProfile,
     Profile,
     Task,
     TaskCounter,
@@ -92,14 +94,30 @@ def test_of_identical_messages_one_is_stored_and_answers_all(
     assert_counters_are_right()
 
 
-def test_another_conflict_is_no_repeat(partner: Client) -> None:
-    """S47: the technical user went while the message came; nothing is stored."""
+@pytest.mark.parametrize("gone", ["technical user", "profile"])
+def test_what_was_deleted_while_the_message_came_is_not_available(
+    partner: Client, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S31, S47: a conflict that is no repeat; nothing is stored."""
     call = make_call(partner, "SendMessage", make_params(immediate=False))
-    caller = replace(call.caller, technical_user_id=10**9)
+    if gone == "technical user":
+        caller = replace(call.caller, technical_user_id=10**9)
+        call = replace(call, caller=caller)
+    else:
+        choose = skills.choose
 
-    with pytest.raises(IntegrityError):
-        OPERATIONS["SendMessage"](replace(call, caller=caller))
+        def choose_and_lose(*choice: Any) -> Profile:
+            profile = choose(*choice)
+            ClientProfile.objects.all().delete()
+            Profile.objects.filter(pk=profile.pk).delete()
+            return profile
 
+        monkeypatch.setattr(skills, "choose", choose_and_lose)
+
+    with pytest.raises(ProtocolError) as caught:
+        OPERATIONS["SendMessage"](call)
+
+    assert caught.value.reason == "PROFILE_UNAVAILABLE"
     for model in (Task, TaskMessage, AgentRun, WaitingSlot):
         assert not model.objects.exists()
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import base64
 import logging
 import re
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -259,3 +261,49 @@ def test_logs_who_issued_and_revoked(caplog: pytest.LogCaptureFixture) -> None:
         ("reporting", token[4:16], "ada")
     }
     assert token not in str(logged)
+
+
+def test_on_sqlite_no_request_waits_for_the_lock_in_order_to_be_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """P4: the lock is the whole database's, and others wait 20 s for it."""
+    raw = sqlite3.connect(":memory:", timeout=20)
+
+    class Connection:
+        vendor = "sqlite"
+
+        def cursor(self) -> closing[sqlite3.Cursor]:
+            return closing(raw.cursor())
+
+    def timeout() -> int:
+        return int(raw.execute("PRAGMA busy_timeout").fetchone()[0])
+
+    monkeypatch.setattr(auth, "connection", Connection())
+
+    with auth._without_waiting():
+        meanwhile = timeout()
+
+    assert (meanwhile, timeout()) == (0, 20_000)
+    raw.close()
+
+
+# --- Turns ----------------------------------------------------------------------------
+
+
+def test_whoever_knows_a_part_of_a_token_takes_no_turn_from_its_client() -> None:
+    """S23: a prefix is no secret, it stands in logs."""
+    whole = f"a2a_{'p' * 12}_{'s' * 43}"
+    guessed = f"a2a_{'p' * 12}_{'t' * 43}"
+    keys = [
+        auth.presented_digest([f"{scheme} {token}".encode()])
+        for scheme, token in [
+            ("Bearer", whole),
+            ("bearer", whole),
+            ("Bearer", guessed),
+            ("Bearer", "x"),
+        ]
+    ]
+
+    assert keys[0] == keys[1]
+    assert keys[2] not in {keys[0], ""}
+    assert keys[3] == ""

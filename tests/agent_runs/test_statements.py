@@ -272,6 +272,31 @@ def test_survives_a_table_that_was_changed(is_in_transaction: bool) -> None:
         _set_handler_length(64)
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("postgresql")
+@pytest.mark.parametrize("is_select", [True, False])
+def test_survives_that_what_was_prepared_is_gone(is_select: bool) -> None:
+    """As a pooler does it, or somebody's code that shares the connection."""
+    run = factories.make_run()
+    change = Update(
+        lambda: AgentRun.objects.filter(id=value(AgentRun, "id")),
+        lambda: {"segments": F("segments") + 1},
+    )
+    for _ in range(10):
+        change.execute(id=run.id)
+        _by_id.first(id=run.id)
+    with connection.cursor() as cursor:
+        cursor.execute("DISCARD ALL")
+
+    if not is_select:
+        with pytest.raises(OperationalError):
+            change.execute(id=run.id)
+        look_after_connection()
+
+    assert _by_id.first(id=run.id) == (run.id, run.handler)
+    assert change.execute(id=run.id) == 1
+
+
 def _set_handler_length(length: int) -> None:
     with psycopg.connect(connection.connection.info.dsn, autocommit=True) as other:
         other.execute(

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from django.db import OperationalError
 
 from a2a_project.celery import app
-from agent_runs import nudges, tasks
+from agent_runs import engine, nudges, tasks
 from agent_runs.models import PeriodicJobState, RunState
 from tests import factories
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,6 +24,27 @@ def test_a_nudge_runs_the_run() -> None:
 
     run.refresh_from_db()
     assert run.state == RunState.COMPLETED
+
+
+def test_a_nudge_survives_that_the_store_was_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """W5: it would be repeated a minute later, and somebody waits for it."""
+    run = factories.make_run(configuration=factories.make_configuration())
+    execute, tries = engine.execute, []
+
+    def fail_once(run_id: UUID) -> bool:
+        tries.append(run_id)
+        if len(tries) == 1:
+            raise OperationalError
+        return execute(run_id)
+
+    monkeypatch.setattr(engine, "execute", fail_once)
+
+    tasks.execute_run(run_id=str(run.id))
+
+    run.refresh_from_db()
+    assert (run.state, tries) == (RunState.COMPLETED, [run.id] * 2)
 
 
 def test_a_nudge_of_a_newer_release_may_say_more() -> None:
