@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 (
                     "skill_id",
                     models.CharField(
-                        help_text="How clients name the skill. They keep it, so do not change it later.",
+                        help_text="How clients name the skill. It becomes an address.",
                         max_length=64,
                         validators=[
                             django.core.validators.RegexValidator(
@@ -132,7 +132,7 @@ class Migration(migrations.Migration):
                     "is_public",
                     models.BooleanField(
                         default=False,
-                        help_text="On the card, and callable. Off: neither.",
+                        help_text="On the card, and callable.",
                         verbose_name="public",
                     ),
                 ),
@@ -323,11 +323,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "is_enabled",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Off: every call is refused (401).",
-                        verbose_name="enabled",
-                    ),
+                    models.BooleanField(default=False, verbose_name="enabled"),
                 ),
                 (
                     "expires_at",

@@ -14,7 +14,7 @@ RELEASED = {
         "4c15a18f6ddb46bcabc5dde093ce67d2e8a89f1efbbb7c45907b392cf1e966fe"
     ),
     "a2a_server/migrations/0001_initial.py": (
-        "93c94d223f80219d4aa705ef4cb87123345164aeb907879f788f982112cd18de"
+        "58b3c557126e5840fba222e8a2930ff9f084fc757de384eaa18d5badd1654006"
     ),
     "a2a_server/migrations/0002_relations.py": (
         "9cefed26d700bb51bbd5b431b3ec4270753f43e890ce8a2e7e47e889a3fff11f"
