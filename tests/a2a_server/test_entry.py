@@ -325,6 +325,18 @@ def test_accepts_a_body_of_exactly_the_limit(
     assert over.reasons == ["REQUEST_TOO_LARGE"]
 
 
+def test_believes_no_announced_length(
+    entry: Entry, authorization: str, settings: SettingsWrapper
+) -> None:
+    """S41: whatever Content-Length says, also of a body that is there already."""
+    settings.A2A_SERVER_MAX_REQUEST_BYTES = 2048
+    lie = ("content-length", "2")
+
+    answer = call(entry, authorization, LIST.ljust(2049), more=[lie])
+
+    assert (answer.status, answer.reasons) == (413, ["REQUEST_TOO_LARGE"])
+
+
 def test_stops_reading_an_endless_body_at_the_limit(
     entry: Entry, authorization: str, settings: SettingsWrapper
 ) -> None:
