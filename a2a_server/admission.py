@@ -82,14 +82,21 @@ _LOCK_PROFILE: Final = Select(
 _COUNT_OF_CLIENT: Final = Select(lambda: _count_active("client_id"))
 _COUNT_OF_PROFILE: Final = Select(lambda: _count_active("profile_id"))
 _INSERT_TASK: Final = Insert(
-    *(Task, "id", "client_id", "profile_id", "run_id", "context_id", "head", "history"),
+    Task,
+    "id",
+    "client_id",
+    "profile_id",
+    "run_id",
+    "context_id",
+    "head",
+    "history",
     state=TaskState.SUBMITTED,
     status_at=value(Task, "status_at", "now"),
     created_at=value(Task, "created_at", "now"),
     events_written=1,
 )
 _INSERT_EVENT: Final = Insert(
-    *(TaskEvent, "id", "task_id", "payload", "created_at"), sequence=1
+    TaskEvent, "id", "task_id", "payload", "created_at", sequence=1
 )
 
 

@@ -47,7 +47,12 @@ def _earlier() -> QuerySet[TaskMessage]:
 
 _FIND: Final = Select(_earlier)
 _INSERT: Final = Insert(
-    *(TaskMessage, "client_id", "task_id", "dedupe_key", "fingerprint", "created_at")
+    TaskMessage,
+    "client_id",
+    "task_id",
+    "dedupe_key",
+    "fingerprint",
+    "created_at",
 )
 
 

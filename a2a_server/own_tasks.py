@@ -65,7 +65,7 @@ def read(client_id: int, task_id: str, *, history_length: int | None = None) -> 
         raise refuse(Reason.TASK_NOT_FOUND)
     head, history, artifacts = row
     return open_text(
-        *(pk, head), history=history, artifacts=artifacts, history_length=history_length
+        pk, head, history=history, artifacts=artifacts, history_length=history_length
     )
 
 

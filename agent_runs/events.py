@@ -33,9 +33,20 @@ class NewEvent:
     content: str | None = None
 
 
+# All but its number: what `_values` gives.
+_COLUMNS: Final = (
+    "id",
+    "run_id",
+    "kind",
+    "round",
+    "duration_ms",
+    "facts",
+    "content",
+    "created_at",
+)
 _INSERT_COUNTED: Final = Insert(
-    *(AgentRunEvent, "id", "run_id", "kind", "round", "duration_ms"),
-    *("facts", "content", "created_at"),
+    AgentRunEvent,
+    *_COLUMNS,
     sequence=Subquery(
         AgentRun.objects.filter(id=value(AgentRun, "id", "run_id")).values(
             "events_written"
@@ -49,10 +60,7 @@ def insert(run_id: UUID, event: NewEvent, *, now: datetime) -> None:
     _INSERT_COUNTED.execute(**_values(run_id, event, now))
 
 
-_INSERT: Final = Insert(
-    *(AgentRunEvent, "id", "run_id", "sequence", "kind", "round", "duration_ms"),
-    *("facts", "content", "created_at"),
-)
+_INSERT: Final = Insert(AgentRunEvent, *_COLUMNS, "sequence")
 
 
 def insert_as(sequence: int, run_id: UUID, event: NewEvent, *, now: datetime) -> None:

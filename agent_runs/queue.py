@@ -54,8 +54,14 @@ def retry_delay(
 
 _INSERT: Final = Insert(
     AgentRun,
-    *("id", "owner_id", "handler", "configuration_id", "workspace_id", "tools"),
-    *("answer_level", "request"),
+    "id",
+    "owner_id",
+    "handler",
+    "configuration_id",
+    "workspace_id",
+    "tools",
+    "answer_level",
+    "request",
     events_written=1,
     **{
         name: value(AgentRun, name, "now")

@@ -186,7 +186,8 @@ def _state(request: types.ListTasksRequest) -> str:
 def _text_in_list(row: Any, history_length: int | None) -> str:
     # What the list does not show was not selected.
     return own_tasks.open_text(
-        *(row.id, row.head),
+        row.id,
+        row.head,
         history=getattr(row, "history", None),
         artifacts=getattr(row, "artifacts", None),
         history_length=history_length,
