@@ -1,7 +1,7 @@
 """The JSON-RPC binding: bytes in, one operation call, bytes out (S10–S15).
 
 Everything that depends on what a peer sends is done in a thread, so that nobody else
-waits for it, and in one thread after the other as seldom as can be.
+waits for it; a usual request makes one hop there and back.
 """
 
 from __future__ import annotations

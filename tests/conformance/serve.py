@@ -116,11 +116,8 @@ def _wait_for_lines(site: Installation, lines: dict[str, str]) -> None:
 
 
 def _wait_for_a_worker(site: Installation) -> None:
-    def has_ended() -> bool:
-        return any(process.popen.poll() is not None for process in site.processes)
-
     processes.wait_until(
-        lambda: site.live_workers() or has_ended(),
+        lambda: site.live_workers() or _ended_process(site),
         seconds=processes.READY_SECONDS,
         what="a worker's heartbeat",
     )
@@ -135,9 +132,9 @@ def main() -> int:
         signal.signal(number, lambda number, frame: told.append(number))
     try:
         return _serve(options, lambda: bool(told))
-    except Exception as error:
-        # From a terminal the signal reaches what it waits for too, which then fails.
-        if told or isinstance(error, Stopped):
+    except Exception:
+        # `Stopped`; or from a terminal the signal reached what it waits for, which failed.
+        if told:
             return 0
         raise
 
