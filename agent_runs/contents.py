@@ -50,14 +50,26 @@ Part = TextPart | DataPart | FilePart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one side said earlier in a conversation."""
+
+    text: str
+    is_from_agent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunInput:
-    """What was asked. `skill` and `message_id` are the asker's own names."""
+    """What was asked. `skill` and `message_id` are the asker's own names.
+
+    `earlier` is what was said before, the oldest first, where a skill remembers it.
+    """
 
     parts: tuple[Part, ...]
     skill: str = ""
     message_id: str = ""
     metadata: Mapping[str, JSONValue] = field(default_factory=dict)
     accepted_output_modes: tuple[str, ...] = ()
+    earlier: tuple[Turn, ...] = ()
 
     @property
     def text(self) -> str:
@@ -150,6 +162,7 @@ def dump_input(value: RunInput) -> str:
             "message_id": value.message_id,
             "metadata": dict(value.metadata),
             "accepted_output_modes": list(value.accepted_output_modes),
+            "earlier": [[turn.text, turn.is_from_agent] for turn in value.earlier],
         }
     )
 
@@ -162,6 +175,11 @@ def load_input(text: str) -> RunInput:
         message_id=stored["message_id"],
         metadata=stored["metadata"],
         accepted_output_modes=tuple(stored["accepted_output_modes"]),
+        earlier=tuple(
+            Turn(text=text, is_from_agent=is_from_agent)
+            # An earlier release stored none.
+            for text, is_from_agent in stored.get("earlier", ())
+        ),
     )
 
 

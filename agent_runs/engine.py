@@ -28,6 +28,7 @@ from agent_runs import (
     registries,
     stopping,
     store,
+    suspending,
     workers,
 )
 from agent_runs.agent_loop import AgentLoop
@@ -61,11 +62,15 @@ from agent_runs.segment import Ending, Segment, SegmentEnded
 from agent_runs.statements import Select, value
 from agent_runs.store import STORE_AWAY
 from agent_runs.supervisor import supervisor
+from agent_runs.tools import grants
 from agent_runs.transcript import Transcript
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
     from uuid import UUID
+
+    from agent_runs.tools.contract import Tool
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +124,8 @@ def _outcome_of(segment: Segment) -> Outcome | None:
         return _ended(ended.ending)
     except InputRejected as verdict:
         return Rejected(detail=clean_text(str(verdict)))
+    except plain.Asked as asked:
+        return suspending.for_answer(segment, asked.question)
     except ContentsError as error:
         # A newer release wrote it. Its workers may take it on one of the next tries.
         summary = f"unreadable: {error}"
@@ -169,7 +176,8 @@ def _failure_of(segment: Segment, error: Exception) -> Failed:
 
 
 def _work(segment: Segment) -> Outcome:
-    problem = _precondition_problem(segment.run)
+    tools = grants.offered(segment.run.tools, segment.run.owner)
+    problem = _precondition_problem(segment.run, tools)
     if problem:
         return Failed(reason=EndReason.PRECONDITION_FAILED, summary=problem)
     handler = handlers.find(segment.run.handler)
@@ -182,11 +190,11 @@ def _work(segment: Segment) -> Outcome:
     if isinstance(handler, PlainHandler):
         return _completed(_run_plain(handler, segment, run_input))
     if isinstance(handler, ModelHandler):
-        return _work_with_model(segment, handler, run_input)
+        return _work_with_model(segment, handler, run_input, tools)
     raise TypeError("a handler is a ModelHandler or a PlainHandler")
 
 
-def _precondition_problem(run: AgentRun) -> str | None:
+def _precondition_problem(run: AgentRun, tools: Mapping[str, Tool]) -> str | None:
     """Whatever has to hold at the start of every segment, the first included (S73)."""
     problem = availability.owner_problem(run.owner)
     if problem is None and run.configuration is not None:
@@ -195,6 +203,7 @@ def _precondition_problem(run: AgentRun) -> str | None:
             run.configuration, run.owner
         ):
             problem = "the owner is in none of the configuration's groups"
+    problem = problem or grants.withdrawn(run.tools, tools)
     refusals = (guard(run) for guard in registries.segment_guards)
     return problem or next((text for text in refusals if text), None)
 
@@ -207,7 +216,10 @@ def _run_plain(handler: PlainHandler, segment: Segment, run_input: RunInput) -> 
 
 
 def _work_with_model(
-    segment: Segment, handler: ModelHandler, run_input: RunInput
+    segment: Segment,
+    handler: ModelHandler,
+    run_input: RunInput,
+    tools: Mapping[str, Tool],
 ) -> Outcome:
     configuration = segment.run.configuration
     if configuration is None:
@@ -217,9 +229,9 @@ def _work_with_model(
     transcript = (
         Transcript.load(stored)
         if stored
-        else Transcript.begin(handler.prompt(run_input))
+        else Transcript.begin(handler.prompt(run_input), run_input.earlier)
     )
-    ended = async_to_sync(_run_loop)(segment, configuration, transcript)
+    ended = async_to_sync(_run_loop)(segment, configuration, transcript, tools)
     if isinstance(ended, ModelAnswer):
         result = handler.result(ended, run_input)
         return _completed(result, truncated=ended.is_truncated)
@@ -236,7 +248,10 @@ def _completed(result: object, *, truncated: bool = False) -> Completed:
 
 
 async def _run_loop(
-    segment: Segment, configuration: LLMConfiguration, transcript: Transcript
+    segment: Segment,
+    configuration: LLMConfiguration,
+    transcript: Transcript,
+    tools: Mapping[str, Tool],
 ) -> ModelAnswer | Suspended | Failed:
     async with llm.open_client(configuration.provider) as http_client:
         loop = AgentLoop(
@@ -245,6 +260,7 @@ async def _run_loop(
             model=llm.build_model(configuration, http_client),
             settings=llm.model_settings(configuration),
             transcript=transcript,
+            tools=tools,
         )
         return await loop.run()
 
@@ -274,7 +290,7 @@ def _move(segment: Segment, outcome: Outcome) -> bool:
     if isinstance(outcome, Rejected):
         return lifecycle.reject(lease, detail=outcome.detail, now=now)
     if isinstance(outcome, Suspended):
-        return lifecycle.suspend(lease, outcome.target, now=now, event=outcome.event)
+        return _suspend(segment, outcome, now=now)
     if isinstance(outcome, Released):
         return _release(segment, outcome, now=now)
     return _fail(segment, outcome, now=now)
@@ -299,6 +315,16 @@ def _current_level(segment: Segment) -> AnswerLevel:
     current = _LEVEL_NOW.first(id=configuration.pk)
     # A configuration that is gone keeps nothing; a run's own cannot be deleted.
     return stricter(segment.run.answer_level, current or AnswerLevel.NONE)
+
+
+def _suspend(segment: Segment, outcome: Suspended, *, now: datetime) -> bool:
+    return lifecycle.suspend(
+        segment.lease,
+        outcome.target,
+        waiting=outcome.waiting,
+        now=now,
+        event=outcome.event,
+    )
 
 
 def _release(segment: Segment, outcome: Released, *, now: datetime) -> bool:

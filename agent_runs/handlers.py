@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from agent_runs.contents import JSONValue, Result, RunInput, text_output
 from agent_runs.effects import Effect
+
+if TYPE_CHECKING:
+    from agent_runs.questions import Answer, Question
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
 _LONGEST_NAME = 64
@@ -47,6 +50,14 @@ class RunContext(Protocol):
 
     def check(self) -> None:
         """Raise when the run was canceled, its lease is lost or the worker stops."""
+
+    def ask(self, question: Question, *, name: str = "") -> Answer:
+        """The answer to a question for whoever sent the input.
+
+        Raises, the first time: the run waits then, and once it is answered `run` begins
+        again with the same input and checkpoint, and this call returns. Answers are kept
+        under `name`; without one, under the question itself.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,12 +27,14 @@ from agent_runs.events import NewEvent
 from agent_runs.models import AgentRun, EndReason, RunState
 from agent_runs.models.run import TERMINAL_STATES, WAITING_STATES, EventKind
 from agent_runs.signals import RunChange, run_changed
+from agent_runs.waiting import dump as dump_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from uuid import UUID
 
     from agent_runs.statements import Update
+    from agent_runs.waiting import Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -126,9 +128,15 @@ def renew(
 
 
 def suspend(
-    lease: Lease, target: RunState, *, now: datetime, event: NewEvent | None = None
+    lease: Lease,
+    target: RunState,
+    *,
+    waiting: Waiting,
+    now: datetime,
+    event: NewEvent | None = None,
 ) -> bool:
     """Set the run aside until somebody answers; its checkpoint is stored already."""
+    sealed = field_of(AgentRun, "waiting_for").seal(lease.run_id, dump_waiting(waiting))
     return _move(
         Move.SUSPEND,
         updates.SUSPEND,
@@ -136,8 +144,13 @@ def suspend(
         expected=RunState.RUNNING,
         target=target,
         now=now,
-        given={"holder": lease.owner},
+        given={
+            "holder": lease.owner,
+            "waiting_for": sealed,
+            "waiting_id": waiting.id,
+        },
         event=event,
+        waiting=waiting,
     )
 
 
@@ -145,11 +158,15 @@ def resume(
     run_id: UUID,
     expected: RunState,
     *,
+    waiting_id: str,
     pending: str,
     now: datetime,
     event: NewEvent | None = None,
 ) -> bool:
-    """Hand a waiting run, with what it waited for, back to the workers."""
+    """Hand a waiting run, with what it waited for, back to the workers.
+
+    Lost as well when it waits for something else than `waiting_id` by now (T9, T12).
+    """
     with transaction.atomic():
         won = _move(
             Move.RESUME,
@@ -159,6 +176,7 @@ def resume(
             target=RunState.QUEUED,
             now=now,
             given={
+                "waiting_id": waiting_id,
                 "pending": field_of(AgentRun, "pending").seal(run_id, pending),
                 "due_at": now,
                 "nudged_at": now,
@@ -330,6 +348,7 @@ def _move(
     end_reason: str = "",
     result: Result | None = None,
     detail: str = "",
+    waiting: Waiting | None = None,
 ) -> bool:
     """`given` are the values of the statement that are this kind's own."""
     rule = MOVES[move]
@@ -343,6 +362,7 @@ def _move(
         end_reason=end_reason,
         result=result,
         detail=detail,
+        waiting=waiting,
     )
     event = _settled_event(change) if target in TERMINAL_STATES else event
     with transaction.atomic():

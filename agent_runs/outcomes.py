@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agent_runs.contents import Result
     from agent_runs.events import NewEvent
     from agent_runs.models import EndReason, RunState
+    from agent_runs.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,10 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspended:
+    """`target` is a state for people: the run waits for an answer or a verdict."""
+
     target: RunState
+    waiting: Waiting
     event: NewEvent | None = None
 
 

@@ -3,12 +3,18 @@
 The handler has no transcript. What it stored with `checkpoint` lets another segment go
 on; without that, a handler that is neither read-only nor idempotent is never begun a
 second time: `has_effects` is set before it starts, and the reaper reads it.
+
+A handler that asks is begun again when it is answered. What it stored so far and the
+answers it was given are the checkpoint then. For a handler that may not repeat itself,
+and has stored nothing, that checkpoint is taken away before it begins, so that it counts
+for this one beginning only.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from agent_runs import questions, redaction
 from agent_runs.contents import (
     JSONValue,
     Result,
@@ -16,10 +22,25 @@ from agent_runs.contents import (
     dump_document,
     load_document,
 )
+from agent_runs.questions import Answer
+from agent_runs.transcript import Decisions
+from agent_runs.waiting import open_question
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_runs.handlers import PlainHandler
+    from agent_runs.questions import Question
     from agent_runs.segment import Segment
+    from agent_runs.waiting import OpenQuestion
+
+
+class Asked(Exception):  # noqa: N818 -- a way out, not a failure
+    """The handler needs an answer that is not there yet."""
+
+    def __init__(self, question: OpenQuestion) -> None:
+        super().__init__("the handler asks")
+        self.question = question
 
 
 class PlainContext:
@@ -31,8 +52,11 @@ class PlainContext:
         self._segment = segment
         self._input = run_input
         self._may_repeat = may_repeat
-        stored = segment.run.checkpoint
-        self._state: JSONValue = load_document(stored)["state"] if stored else None
+        stored = load_document(segment.run.checkpoint) if segment.run.checkpoint else {}
+        self._state: JSONValue = stored.get("state")
+        self._answers = _answers(stored)
+        if segment.run.pending:
+            self._answers |= Decisions.load(segment.run.pending).answers
 
     @property
     def input(self) -> RunInput:
@@ -42,19 +66,56 @@ class PlainContext:
     def checkpoint_state(self) -> JSONValue:
         return self._state
 
+    def begin(self) -> None:
+        """Store that the handler begins, and what it begins with."""
+        run = self._segment.run
+        if not self._may_repeat and self._state is None:
+            # From here on this run never starts over.
+            self._segment.store(has_effects=True, checkpoint=None, pending=None)
+            run.has_effects, run.checkpoint, run.pending = True, None, None
+            return
+        if run.pending:
+            self._store()
+        if not self._may_repeat:
+            self._segment.mark_effects()
+
     def checkpoint(self, state: JSONValue) -> None:
-        self._segment.store_checkpoint(dump_document({"state": state}))
         self._state = state
+        self._store()
 
     def check(self) -> None:
         # A stopping worker may interrupt only what another segment can go on with.
         can_go_on = self._may_repeat or self._segment.run.checkpoint is not None
         self._segment.check(stopping_counts=can_go_on)
 
+    def ask(self, question: Question, *, name: str = "") -> Answer:
+        asked = redaction.askable(self._segment.level, question)
+        key = name or questions.digest(question, ())
+        if key in self._answers:
+            return self._answers[key]
+        self.check()
+        # The answer's beginning finds what this one knew.
+        self._store()
+        raise Asked(open_question(asked, key=key, asked_by=[key]))
+
+    def _store(self) -> None:
+        answers = {key: _dumped(answer) for key, answer in self._answers.items()}
+        self._segment.store_checkpoint(
+            dump_document({"state": self._state, "answers": answers})
+        )
+
 
 def run(handler: PlainHandler, segment: Segment, run_input: RunInput) -> Result:
-    may_repeat = handler.effect.may_repeat
-    context = PlainContext(segment, run_input, may_repeat=may_repeat)
-    if not may_repeat:
-        segment.mark_effects()
+    """Raises `Asked` when the handler needs an answer first."""
+    context = PlainContext(segment, run_input, may_repeat=handler.effect.may_repeat)
+    context.begin()
     return handler.run(context)
+
+
+def _dumped(answer: Answer) -> dict[str, Any]:
+    return {"value": answer.value, "message_id": answer.message_id}
+
+
+def _answers(stored: Mapping[str, Any]) -> dict[str, Answer]:
+    # An earlier release stored none.
+    return {key: Answer(**one) for key, one in stored.get("answers", {}).items()}

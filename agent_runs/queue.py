@@ -56,6 +56,7 @@ _INSERT: Final = Insert(
     AgentRun,
     "id",
     "owner_id",
+    "starter_id",
     "handler",
     "configuration_id",
     "workspace_id",
@@ -78,14 +79,19 @@ def enqueue(
     configuration: LLMConfiguration | None = None,
     workspace: Workspace | None = None,
     tools: Sequence[str] = (),
+    starter: AbstractBaseUser | None = None,
     now: datetime,
 ) -> UUID:
-    """Insert a queued run inside the caller's transaction; nudge after its commit."""
+    """Insert a queued run inside the caller's transaction; nudge after its commit.
+
+    `tools` are the names of those that it is given: it fails when one is taken away.
+    """
     level = configuration.provider.answer_level if configuration else AnswerLevel.FULL
     run_id = uuid.uuid4()
     _INSERT.execute(
         id=run_id,
         owner_id=owner.pk,
+        starter_id=starter.pk if starter else None,
         handler=handler,
         configuration_id=configuration.pk if configuration else None,
         workspace_id=workspace.pk if workspace else None,

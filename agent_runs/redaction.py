@@ -7,14 +7,17 @@ pass. Nothing here does I/O.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING
 
 from agent_runs import rewriting
 from agent_runs.models.llm import AnswerLevel
+from agent_runs.questions import QuestionError
 
 if TYPE_CHECKING:
     from agent_runs.contents import JSONValue, Result
+    from agent_runs.questions import Field, Question
 
 MASK = "[redacted]"
 # Events are for looking at; results are kept whole.
@@ -143,6 +146,24 @@ def event_content(level: str, text: str) -> str | None:
     if level == AnswerLevel.REDACTED:
         return cut(mask(text))
     return None
+
+
+def askable(level: str, question: Question) -> Question:
+    """The question as it may be kept and shown (R16).
+
+    Raises `QuestionError` where an option would not be itself any more: nobody could
+    choose it.
+    """
+    if level == AnswerLevel.FULL:
+        return question
+    fields = tuple(_masked_field(field) for field in question.fields)
+    return dataclasses.replace(question, text=mask(question.text), fields=fields)
+
+
+def _masked_field(field: Field) -> Field:
+    if any(mask(option) != option for option in field.options):
+        raise QuestionError("This cannot be asked: an option holds something secret.")
+    return dataclasses.replace(field, label=mask(field.label))
 
 
 def kept_result(level: str, result: Result) -> Result | None:

@@ -21,7 +21,7 @@ from django.db.models.deletion import Collector
 
 from agent_runs import clock, lifecycle, registries, store, workers
 from agent_runs.models import AgentRun, EndReason, RunState
-from agent_runs.models.run import TERMINAL_STATES
+from agent_runs.models.run import TERMINAL_STATES, WAITING_FOR_PEOPLE
 from agent_runs.registries import PeriodicJob
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 CHUNK = 500
 _TRIES = 5
-# A remote agent has a deadline of its own; these wait for people.
-_WAITING_FOR_PEOPLE = (RunState.WAITING_FOR_APPROVAL, RunState.WAITING_FOR_INPUT)
 _EXPIRED_AT_ONCE = 200
 
 
@@ -164,7 +162,7 @@ def expire_waits() -> None:
     now = clock.database_now()
     longest = timedelta(days=settings.AGENT_RUNS_MAX_WAIT_DAYS)
     waiting = AgentRun.objects.filter(
-        state__in=_WAITING_FOR_PEOPLE, state_changed_at__lt=now - longest
+        state__in=WAITING_FOR_PEOPLE, state_changed_at__lt=now - longest
     ).order_by("state_changed_at")
     for run_id, state in waiting.values_list("id", "state")[:_EXPIRED_AT_ONCE]:
         lifecycle.fail(

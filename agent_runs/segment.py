@@ -19,8 +19,7 @@ from django.db import connection
 
 from agent_runs import clock, lifecycle
 from agent_runs.encryption import field_of
-from agent_runs.models import AgentRun, AnswerLevel
-from agent_runs.models.llm import stricter
+from agent_runs.models import AgentRun
 from agent_runs.store import STORE_AWAY
 
 if TYPE_CHECKING:
@@ -55,10 +54,7 @@ class Segment:
     def __init__(self, run: AgentRun, lease: Lease) -> None:
         self.run = run
         self.lease = lease
-        # The stricter of the level at enqueue and the provider's current one (R16).
-        self.level = AnswerLevel(run.answer_level)
-        if run.configuration:
-            self.level = stricter(self.level, run.configuration.provider.answer_level)
+        self.level = run.current_level
         self.renewed_at = time.monotonic()
         self._ending: Ending | None = None
         self._interrupt: Callable[[], None] | None = None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from agent_runs.contents import Result
     from agent_runs.models import RunState
+    from agent_runs.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,8 @@ class RunChange:
     """One move that has just been made.
 
     `at` is the database's time of the move. `result` is set when the run completed;
-    `detail` is the handler's sentence when it refused the input.
+    `detail` is the handler's sentence when it refused the input. `waiting` is what the run
+    waits for from now on, when it waits for a person.
     """
 
     run_id: UUID
@@ -35,6 +37,7 @@ class RunChange:
     end_reason: str = ""
     result: Result | None = None
     detail: str = ""
+    waiting: Waiting | None = None
 
 
 # Arguments: change (RunChange).

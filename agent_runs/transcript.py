@@ -12,7 +12,7 @@ import dataclasses
 import json
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -29,9 +29,12 @@ from pydantic_ai.messages import (
 
 from agent_runs.cleaning import clean_text
 from agent_runs.contents import dump_document, load_document
+from agent_runs.questions import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_runs.contents import Turn
 
 Outcome = Literal["success", "failed", "denied"]
 
@@ -51,22 +54,38 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What people and the client said about the open turn: a verdict, answers by call."""
+    """What people and the client said about what is open: a verdict, answers by key.
+
+    `approval_id` is what the verdict was given to.
+    """
 
     is_approved: bool | None = None
-    answers: Mapping[str, str] = field(default_factory=dict)
+    approval_id: str = ""
+    answers: Mapping[str, Answer] = field(default_factory=dict)
 
     def with_more(self, later: Decisions) -> Decisions:
-        verdict = self.is_approved if later.is_approved is None else later.is_approved
-        answers = {**self.answers, **later.answers}
-        return Decisions(is_approved=verdict, answers=answers)
+        verdict = self if later.is_approved is None else later
+        return Decisions(
+            is_approved=verdict.is_approved,
+            approval_id=verdict.approval_id,
+            answers={**self.answers, **later.answers},
+        )
 
     def dump(self) -> str:
-        return json.dumps({"is_approved": self.is_approved, "answers": self.answers})
+        return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def load(cls, text: str) -> Decisions:
-        return cls(**json.loads(text))
+        return cls.of(json.loads(text))
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Decisions:
+        answers = {key: Answer(**value) for key, value in stored["answers"].items()}
+        return cls(
+            is_approved=stored["is_approved"],
+            approval_id=stored.get("approval_id", ""),
+            answers=answers,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,8 +99,10 @@ class Transcript:
     is_last: bool = False
 
     @classmethod
-    def begin(cls, prompt: str) -> Transcript:
-        return cls(messages=[ModelRequest(parts=[UserPromptPart(prompt)])])
+    def begin(cls, prompt: str, earlier: Iterable[Turn] = ()) -> Transcript:
+        """`earlier` is what was said before in the same conversation."""
+        before = [_earlier_message(turn) for turn in earlier]
+        return cls(messages=[*before, ModelRequest(parts=[UserPromptPart(prompt)])])
 
     @property
     def last_response(self) -> ModelResponse | None:
@@ -136,10 +157,16 @@ class Transcript:
         return cls(
             messages=ModelMessagesTypeAdapter.validate_python(stored["messages"]),
             journal=[ToolResult(**result) for result in stored["journal"]],
-            decisions=Decisions(**stored["decisions"]),
+            decisions=Decisions.of(stored["decisions"]),
             begun=stored["begun"],
             is_last=stored["is_last"],
         )
+
+
+def _earlier_message(turn: Turn) -> ModelMessage:
+    if turn.is_from_agent:
+        return ModelResponse(parts=[TextPart(turn.text)])
+    return ModelRequest(parts=[UserPromptPart(turn.text)])
 
 
 def tool_calls(response: ModelResponse) -> list[ToolCallPart]:

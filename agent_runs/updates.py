@@ -30,12 +30,15 @@ _EXPIRED: Final = _HELD | {
 # --- To what --------------------------------------------------------------------------
 
 _LET_GO: Final = {"lease_owner": "", "lease_expires_at": None}
+_WAITS_NO_MORE: Final = {"waiting_for": None, "waiting_id": ""}
 _QUEUED_AGAIN: Final = _LET_GO | {
     "due_at": value(AgentRun, "due_at"),
     "nudged_at": value(AgentRun, "nudged_at"),
 }
 _TRIED_AGAIN: Final = _QUEUED_AGAIN | {"requeues": F("requeues") + 1}
-_ENDED: Final = _LET_GO | {
+_ENDED: Final = {
+    **_LET_GO,
+    **_WAITS_NO_MORE,
     "ended_at": _NOW,
     "end_reason": value(AgentRun, "end_reason"),
     "due_at": None,
@@ -74,8 +77,22 @@ CLAIM: Final = _move(
     },
     due_at__lte=_NOW,
 )
-SUSPEND: Final = _move(_LET_GO, **_HELD)
-RESUME: Final = _move(_QUEUED_AGAIN | {"pending": value(AgentRun, "pending")})
+SUSPEND: Final = _move(
+    _LET_GO
+    | {
+        "waiting_for": value(AgentRun, "waiting_for"),
+        "waiting_id": value(AgentRun, "waiting_id"),
+    },
+    **_HELD,
+)
+RESUME: Final = _move(
+    {
+        **_QUEUED_AGAIN,
+        **_WAITS_NO_MORE,
+        "pending": value(AgentRun, "pending"),
+    },
+    waiting_id=value(AgentRun, "waiting_id"),
+)
 REQUEUE: Final = _move(_TRIED_AGAIN, **_HELD)
 REQUEUE_EXPIRED: Final = _move(_TRIED_AGAIN, **_EXPIRED)
 RELEASE: Final = _move(_QUEUED_AGAIN, **_HELD)

@@ -16,7 +16,7 @@ from django.contrib.auth.models import Group, Permission, User
 
 from a2a_server import documents
 from a2a_server.models import Client, ClientProfile, Profile, Task, TaskState
-from agent_runs import clock, contents
+from agent_runs import clock, contents, questions, waiting
 from agent_runs.models import (
     AgentRun,
     EndReason,
@@ -27,7 +27,7 @@ from agent_runs.models import (
     Workspace,
 )
 from agent_runs.models.llm import ProviderKind
-from agent_runs.models.run import TERMINAL_STATES
+from agent_runs.models.run import TERMINAL_STATES, WAITING_FOR_PEOPLE
 from agent_runs.models.worker import Transport
 
 if TYPE_CHECKING:
@@ -173,6 +173,33 @@ _END_REASONS = {
 }
 
 
+def make_question(
+    text: str = "Which colour?", *options: str, key: str = "call-1"
+) -> Any:
+    """An open question as a run waits with it; without options any text answers it."""
+    question = questions.choice(text, options, allow_free_text=False)
+    return waiting.open_question(question, key=key, asked_by=[key], tool="ask_choice")
+
+
+def make_approval(*tools: str, preview: str = "old → new") -> Any:
+    """An open approval of a call of each tool."""
+    return waiting.open_approval(
+        waiting.ShownCall(
+            call_id=f"call-{number}", tool=tool, arguments="{}", preview=preview
+        )
+        for number, tool in enumerate(tools or ("write",), 1)
+    )
+
+
+def _waiting_columns(state: RunState, found: Any) -> dict[str, Any]:
+    if state not in WAITING_FOR_PEOPLE:
+        return {}
+    if found is None:
+        is_question = state == RunState.WAITING_FOR_INPUT
+        found = make_question() if is_question else make_approval()
+    return {"waiting_for": waiting.dump(found), "waiting_id": found.id}
+
+
 def _state_columns(state: RunState, now: datetime) -> dict[str, Any]:
     if state in TERMINAL_STATES:
         return {"ended_at": now, "end_reason": _END_REASONS[state]}
@@ -182,7 +209,10 @@ def _state_columns(state: RunState, now: datetime) -> dict[str, Any]:
 
 
 def make_run(state: str = RunState.QUEUED, **values: Any) -> AgentRun:
-    """A run as the ledger would hold it in `state`; `text` is its input."""
+    """A run as the ledger would hold it in `state`; `text` is its input.
+
+    `waiting` is what it waits for, where the state is one of waiting for a person.
+    """
     now = values.pop("now", None) or clock.database_now()
     if "owner" not in values:
         values["owner"] = make_user()
@@ -197,6 +227,7 @@ def make_run(state: str = RunState.QUEUED, **values: Any) -> AgentRun:
         "state_changed_at": now,
     }
     columns = _state_columns(RunState(state), now)
+    columns |= _waiting_columns(RunState(state), values.pop("waiting", None))
     return AgentRun.objects.create(**defaults | columns | values)
 
 

@@ -7,19 +7,24 @@ from agent_runs.models.llm import (
     Provider,
 )
 from agent_runs.models.run import AgentRun, AgentRunEvent, EndReason, RunState
+from agent_runs.models.tool import ToolSetting
 from agent_runs.models.worker import PeriodicJobState, WorkerHeartbeat
-from agent_runs.models.workspace import Workspace
+from agent_runs.models.workspace import Draft, DraftKind, DraftState, Workspace
 
 __all__ = [
     "AgentRun",
     "AgentRunEvent",
     "AllowedGroup",
     "AnswerLevel",
+    "Draft",
+    "DraftKind",
+    "DraftState",
     "EndReason",
     "LLMConfiguration",
     "PeriodicJobState",
     "Provider",
     "RunState",
+    "ToolSetting",
     "WorkerHeartbeat",
     "Workspace",
 ]

@@ -7,13 +7,14 @@ that a move touches; a plain `save()` on a run is a mistake.
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from agent_runs.encryption import EncryptedTextField
-from agent_runs.models.llm import AnswerLevel, LLMConfiguration
+from agent_runs.models.llm import AnswerLevel, LLMConfiguration, stricter
 from agent_runs.models.workspace import Workspace
 
 
@@ -39,6 +40,10 @@ WAITING_STATES = frozenset(
         RunState.WAITING_FOR_INPUT,
         RunState.WAITING_FOR_REMOTE,
     }
+)
+# A remote agent has a deadline of its own; these wait for people.
+WAITING_FOR_PEOPLE = frozenset(
+    {RunState.WAITING_FOR_APPROVAL, RunState.WAITING_FOR_INPUT}
 )
 TERMINAL_STATES = frozenset(
     {RunState.COMPLETED, RunState.FAILED, RunState.CANCELED, RunState.REJECTED}
@@ -79,6 +84,14 @@ class AgentRun(models.Model):
         related_name="agent_runs",
         help_text="The user whose permissions the run has.",
     )
+    starter = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Who started it by hand. Empty: its owner counts as the starter.",
+    )
     handler = models.CharField(max_length=64)
     configuration = models.ForeignKey(
         LLMConfiguration,
@@ -101,6 +114,11 @@ class AgentRun(models.Model):
     checkpoint = EncryptedTextField(null=True)
     pending = EncryptedTextField(null=True)
     result = EncryptedTextField(null=True)
+
+    # What a waiting run waits for: a question or an approval, as `waiting.py` writes it,
+    # and the id that an answer or a verdict has to name (T9, T12).
+    waiting_for = EncryptedTextField(null=True)
+    waiting_id = models.CharField(max_length=64, blank=True, db_default="")
 
     # The lease of the segment that executes it now (R9).
     lease_owner = models.CharField(max_length=65, blank=True)
@@ -168,10 +186,33 @@ class AgentRun(models.Model):
                 & Q(lease_expires_at__isnull=True, lease_owner=""),
                 name="agentrun_lease_iff_running",
             ),
+            models.CheckConstraint(
+                # Whoever waits for a person says what for; who does not wait, nothing.
+                condition=Q(
+                    state__in=sorted(WAITING_FOR_PEOPLE), waiting_for__isnull=False
+                )
+                & ~Q(waiting_id="")
+                | Q(state=RunState.WAITING_FOR_REMOTE)
+                | ~Q(state__in=sorted(WAITING_STATES))
+                & Q(waiting_for__isnull=True, waiting_id=""),
+                name="agentrun_waiting_is_whole",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"Run {self.id}"
+
+    @property
+    def current_level(self) -> AnswerLevel:
+        """The stricter of the level at enqueue and the provider's own, as read (R16)."""
+        if self.configuration is None:
+            return AnswerLevel(self.answer_level)
+        return stricter(self.answer_level, self.configuration.provider.answer_level)
+
+    @property
+    def starter_or_owner_id(self) -> Any:
+        """Who counts as the one who started it (T12)."""
+        return self.starter_id or self.owner_id
 
 
 class EventKind(models.TextChoices):

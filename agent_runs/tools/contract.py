@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from django.contrib.auth.models import AbstractBaseUser
     from pydantic import BaseModel
 
     from agent_runs.effects import Effect
     from agent_runs.models import AgentRun
+    from agent_runs.questions import Question
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}\Z")
 
@@ -23,7 +25,10 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call that the model asked for, with arguments its schema accepted."""
+    """One call that the model asked for, with arguments its schema accepted.
+
+    `run.owner` is the user whose permissions count, `run.workspace` where it writes.
+    """
 
     run: AgentRun
     call_id: str
@@ -31,24 +36,69 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One thing that a tool has written; `model` is `app_label.model` (T17)."""
+
+    kind: str
+    model: str
+    object_id: str = ""
+    draft_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """`content` is the result that the model sees."""
+
+    content: str
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """`permission` is `app_label.codename`, or empty for none."""
+    """A tool does exactly one of three things:
+
+    - `execute` gives a result. A coroutine function may be cut short; a plain function may
+      use the ORM.
+    - `write` changes the database, as a plain function. What it does, its events and the
+      run's checkpoint are one transaction, so that it never happens twice (R13).
+    - `question` makes of the arguments what the client is asked; the answer is the result.
+
+    `permission` is `app_label.codename`, or empty for none. `may_run` says whether a user
+    may make this very call; it is asked of whoever approves. `preview` tells people what
+    a call would do, in at most 20 lines. With `is_outside` the result comes from somebody
+    else, and is fenced before the model reads it. All but a coroutine run in a thread
+    that may use the ORM, and may raise `ToolError`.
+    """
 
     name: str
     description: str
     parameters: type[BaseModel]
     effect: Effect
-    execute: Callable[[ToolCall], Awaitable[str]]
+    execute: Callable[[ToolCall], Awaitable[str] | str] | None = None
+    write: Callable[[ToolCall], Written] | None = None
+    question: Callable[[BaseModel], Question] | None = None
+    preview: Callable[[ToolCall], str] | None = None
+    may_run: Callable[[AbstractBaseUser, BaseModel], bool] | None = None
     group: str = ""
     permission: str = ""
     needs_approval: bool = False
-    asks_client: bool = False
     supports_workspaces: bool = False
+    is_outside: bool = False
     enabled_by_default: bool = True
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise ValueError(f"{self.name!r} is no tool name")
+        if sum(map(bool, (self.execute, self.write, self.question))) != 1:
+            raise ValueError(f"{self.name} must execute, write or ask, and just one")
+        if bool(self.write) and not self.effect.is_write:
+            raise ValueError(f"{self.name} writes, and declares that it only reads")
+        if bool(self.question) and self.effect.is_write:
+            raise ValueError(f"{self.name} asks, and declares that it writes")
+
+    @property
+    def asks_client(self) -> bool:
+        return self.question is not None
 
     def schema(self) -> dict[str, Any]:
         return self.parameters.model_json_schema()

@@ -1,103 +1,222 @@
-"""Which tools a run is offered, and one call of one of them (T3, R6).
+"""One call of one tool, judged and made (T3, T6, R6, R13).
 
-Asked anew at every segment and at every call: what was offered earlier may be gone.
+Whatever goes wrong becomes a result that the model sees; only a store that is away ends
+the segment. The text of an unexpected exception goes to the log and nowhere else.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+from asgiref.sync import sync_to_async
+from django.db import transaction
 from pydantic import BaseModel, ValidationError
 
-from agent_runs.tools import registry
-from agent_runs.tools.contract import Tool, ToolCall, ToolError
+from agent_runs.cleaning import clean_text
+from agent_runs.questions import QuestionError
+from agent_runs.store import STORE_AWAY
+from agent_runs.tools import fencing
+from agent_runs.tools.contract import Tool, ToolCall, ToolError, Written
 from agent_runs.transcript import ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic_ai.messages import ToolCallPart
 
     from agent_runs.models import AgentRun
+    from agent_runs.questions import Question
+    from agent_runs.transcript import Outcome
 
 logger = logging.getLogger(__name__)
 
 RESULT_BYTES = 50_000
 _CUT = "\n[cut: longer than 50,000 bytes]"
+_FAILED = "The tool failed."
+_PREVIEW_LINES = 20
+_PREVIEW_LINE = 300
 
 
-def offered_tools(run: AgentRun) -> dict[str, Tool]:
-    """Registered, listed for the run, and permitted to its owner. Uses the ORM."""
-    listed = set(run.tools)
-    tools = {name: t for name, t in registry.all_tools().items() if name in listed}
-    owner = run.owner
-    return {
-        name: tool
-        for name, tool in tools.items()
-        if not tool.permission or (owner and owner.has_perm(tool.permission))
-    }
+# --- Reading --------------------------------------------------------------------------
 
 
-def cut(text: str) -> str:
-    """At most `RESULT_BYTES` of UTF-8, never half a character."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= RESULT_BYTES:
-        return text
-    return data[:RESULT_BYTES].decode("utf-8", "ignore") + _CUT
+def parse(call: ToolCallPart, tool: Tool | None) -> BaseModel:
+    """The arguments as the tool takes them; raise `ToolError` for what it does not."""
+    if tool is None:
+        raise ToolError(f"There is no tool «{call.tool_name}» here.")
+    return parse_text(arguments_of(call), tool)
+
+
+def arguments_of(call: ToolCallPart) -> str:
+    """JSON text, as far as the model wrote JSON; a stored call holds a text."""
+    return call.args if isinstance(call.args, str) and call.args else "{}"
+
+
+def parse_text(arguments: str, tool: Tool) -> BaseModel:
+    """The same for arguments that are at hand as JSON text."""
+    try:
+        return tool.parameters.model_validate(json.loads(arguments))
+    except ValidationError as error:
+        raise ToolError(_argument_problem(error)) from None
+    except (ValueError, RecursionError):
+        raise ToolError("The arguments are not valid JSON.") from None
+
+
+def question_of(call: ToolCallPart, tool: Tool) -> Question:
+    """What the call asks; raise `ToolError` when it cannot be asked (T7)."""
+    arguments = parse(call, tool)
+    if tool.question is None:
+        raise TypeError(f"{tool.name} asks nothing")
+    try:
+        return tool.question(arguments)
+    except QuestionError as error:
+        raise ToolError(f"This cannot be asked: {error}.") from None
+
+
+def preview(run: AgentRun, call: ToolCallPart, tool: Tool) -> str:
+    """What the call would do, for whoever approves it (T11). Uses the ORM."""
+    if tool.preview is None:
+        return ""
+    request = _request(run, call, parse(call, tool))
+    try:
+        text = tool.preview(request)
+    except ToolError as error:
+        text = f"It cannot be done as things are: {error}"
+    except STORE_AWAY:
+        raise
+    except Exception:
+        logger.exception("preview failed", extra=_facts(run, tool))
+        text = "The tool could not say what it would do."
+    lines = clean_text(text).splitlines()
+    shown = [line[:_PREVIEW_LINE] for line in lines[:_PREVIEW_LINES]]
+    if len(lines) > _PREVIEW_LINES:
+        shown[-1] = f"… and {len(lines) - _PREVIEW_LINES + 1} more lines"
+    return "\n".join(shown)
+
+
+# --- Doing ----------------------------------------------------------------------------
 
 
 async def execute(run: AgentRun, call: ToolCallPart, tool: Tool | None) -> ToolResult:
-    """Run one call; whatever goes wrong becomes a result that the model sees."""
-    if tool is None:
-        return failed(call, f"There is no tool «{call.tool_name}» here.")
+    """Run one call of a tool that does not write."""
     try:
-        arguments = tool.parameters.model_validate(_arguments(call))
-    except (ValidationError, ValueError) as error:
-        return failed(call, _argument_problem(error))
-    return await _call(run, call, tool, arguments)
-
-
-async def _call(
-    run: AgentRun, call: ToolCallPart, tool: Tool, arguments: BaseModel
-) -> ToolResult:
-    request = ToolCall(run=run, call_id=call.tool_call_id, arguments=arguments)
-    try:
-        content = await tool.execute(request)
+        return _result(call, await _content(run, call, tool), tool)
     except ToolError as error:
         return failed(call, str(error))
+
+
+async def _content(run: AgentRun, call: ToolCallPart, tool: Tool | None) -> str:
+    arguments = parse(call, tool)
+    if tool is None or tool.execute is None:
+        raise TypeError(f"{call.tool_name} has nothing to execute")
+    request, act = _request(run, call, arguments), tool.execute
+    with _told(run, tool):
+        refuse_outside_workspace(run, tool)
+        if inspect.iscoroutinefunction(act):
+            content = await act(request)
+        else:
+            content = await sync_to_async(act)(request)
+        if not isinstance(content, str):
+            raise TypeError(f"{tool.name} gives a text")
+        return content
+
+
+def write(
+    run: AgentRun, call: ToolCallPart, tool: Tool
+) -> tuple[ToolResult, Written | None]:
+    """Run one call of a writer inside the caller's transaction; None: nothing written."""
+    try:
+        arguments = parse(call, tool)
+        with _told(run, tool), transaction.atomic():
+            written = _written(_request(run, call, arguments), tool)
+    except ToolError as error:
+        return failed(call, str(error)), None
+    return _result(call, written.content, tool), written
+
+
+def _written(request: ToolCall, tool: Tool) -> Written:
+    if tool.write is None:
+        raise TypeError(f"{tool.name} writes nothing")
+    refuse_outside_workspace(request.run, tool)
+    written = tool.write(request)
+    if not isinstance(written, Written):
+        raise TypeError(f"{tool.name} gives a Written")
+    return written
+
+
+def refuse_outside_workspace(run: AgentRun, tool: Tool) -> None:
+    """Raise `ToolError` for a writer that is not at home where the run writes (T15)."""
+    if not tool.effect.is_write:
+        return
+    if tool.supports_workspaces and run.workspace_id is None:
+        raise ToolError("There is no workspace to write to.")
+    if not tool.supports_workspaces and run.workspace_id is not None:
+        raise ToolError(f"{tool.name} writes live, and this run writes drafts only.")
+
+
+@contextmanager
+def _told(run: AgentRun, tool: Tool) -> Iterator[None]:
+    """What a tool raises becomes a `ToolError` that says no more than that it failed."""
+    try:
+        yield
+    except (ToolError, *STORE_AWAY):
+        raise
     except Exception:
-        logger.exception("tool failed", extra={"run": str(run.id), "tool": tool.name})
-        return failed(call, "The tool failed.")
-    return ToolResult(
-        call_id=call.tool_call_id, tool_name=tool.name, content=cut(content)
-    )
+        logger.exception("tool failed", extra=_facts(run, tool))
+        raise ToolError(_FAILED) from None
+
+
+def _request(run: AgentRun, call: ToolCallPart, arguments: BaseModel) -> ToolCall:
+    return ToolCall(run=run, call_id=call.tool_call_id, arguments=arguments)
+
+
+# --- Results --------------------------------------------------------------------------
+
+
+def cut(text: str, *, most: int = RESULT_BYTES) -> str:
+    """At most so many bytes of UTF-8, never half a character."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return text
+    return data[:most].decode("utf-8", "ignore") + _CUT
 
 
 def failed(call: ToolCallPart, sentence: str) -> ToolResult:
-    return ToolResult(
-        call_id=call.tool_call_id,
-        tool_name=call.tool_name,
-        content=cut(sentence),
-        outcome="failed",
-    )
+    return _made(call, sentence, "failed")
 
 
 def denied(call: ToolCallPart, sentence: str) -> ToolResult:
+    return _made(call, sentence, "denied")
+
+
+def answered(call: ToolCallPart, answer: str) -> ToolResult:
+    return _made(call, answer, "success")
+
+
+def _result(call: ToolCallPart, content: str, tool: Tool | None) -> ToolResult:
+    if tool is not None and tool.is_outside:
+        inner = cut(clean_text(content), most=RESULT_BYTES - fencing.ROOM)
+        content = fencing.fence(inner, source=tool.name)
+        return ToolResult(
+            call_id=call.tool_call_id, tool_name=call.tool_name, content=content
+        )
+    return _made(call, content, "success")
+
+
+def _made(call: ToolCallPart, content: str, outcome: Outcome) -> ToolResult:
     return ToolResult(
         call_id=call.tool_call_id,
         tool_name=call.tool_name,
-        content=cut(sentence),
-        outcome="denied",
+        content=cut(clean_text(content)),
+        outcome=outcome,
     )
 
 
-def _arguments(call: ToolCallPart) -> object:
-    return json.loads(call.args) if isinstance(call.args, str) and call.args else {}
-
-
-def _argument_problem(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return "The arguments are not valid JSON."
+def _argument_problem(error: ValidationError) -> str:
     problems = [
         f"{'.'.join(str(step) for step in detail['loc']) or 'arguments'}: {detail['msg']}"
         for detail in error.errors(include_url=False, include_input=False)
@@ -105,7 +224,5 @@ def _argument_problem(error: Exception) -> str:
     return "The arguments do not fit: " + "; ".join(problems)
 
 
-def answered(call: ToolCallPart, answer: str) -> ToolResult:
-    return ToolResult(
-        call_id=call.tool_call_id, tool_name=call.tool_name, content=cut(answer)
-    )
+def _facts(run: AgentRun, tool: Tool) -> dict[str, Any]:
+    return {"run": str(run.id), "tool": tool.name}

@@ -11,13 +11,15 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from agent_runs import clock, lifecycle, queue
-from agent_runs.agent_loop import DENIED, NOT_RUN, AgentLoop
+from agent_runs.agent_loop import NOT_RUN, AgentLoop
 from agent_runs.effects import Effect
 from agent_runs.handlers import ModelAnswer
 from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.open_turn import DENIED
 from agent_runs.outcomes import Failed, Suspended
+from agent_runs.questions import Answer, Question
 from agent_runs.segment import Ending, Segment, SegmentEnded
-from agent_runs.tools import registry
+from agent_runs.tools import grants, registry
 from agent_runs.tools.contract import Tool, ToolCall, ToolError
 from agent_runs.transcript import Decisions, Transcript
 from tests import factories
@@ -97,6 +99,18 @@ class Toolbox:
             )
         )
 
+    def add_question(self, name: str, question: Question | None = None) -> None:
+        asked = question or Question(text="Which colour?")
+        self.tools.append(
+            Tool(
+                name=name,
+                description=name,
+                parameters=Arguments,
+                effect=Effect.READ_ONLY,
+                question=lambda arguments: asked,
+            )
+        )
+
     def __call__(self) -> list[Tool]:
         return self.tools
 
@@ -126,6 +140,7 @@ def _loop(segment: Segment, script: Script) -> AgentLoop:
         model=script.model,
         settings={},
         transcript=Transcript.load(stored) if stored else Transcript.begin("hi"),
+        tools=grants.offered(segment.run.tools, segment.run.owner),
     )
 
 
@@ -292,7 +307,7 @@ def test_nothing_of_a_turn_runs_while_a_person_has_to_approve(
 ) -> None:
     """R7, T11: approvals come first, then questions."""
     toolbox.add("look")
-    toolbox.add("ask", asks_client=True)
+    toolbox.add_question("ask")
     toolbox.add("write", needs_approval=True)
     turn = [("look", "{}"), ("ask", "{}"), ("write", "{}")]
 
@@ -303,32 +318,40 @@ def test_nothing_of_a_turn_runs_while_a_person_has_to_approve(
     assert toolbox.ran == []
 
 
-def _resume(segment: Segment, target: RunState, decisions: Decisions) -> Segment:
-    now = clock.database_now()
-    assert lifecycle.suspend(segment.lease, target, now=now)
-    assert lifecycle.resume(segment.run.id, target, pending=decisions.dump(), now=now)
+def _decide(segment: Segment, ended: object, **decided: Any) -> Segment:
+    """The run is set aside, somebody decides, and another worker goes on."""
+    assert isinstance(ended, Suspended)
+    now, waiting_id = clock.database_now(), ended.waiting.id
+    if "is_approved" in decided:
+        decided["approval_id"] = waiting_id
+    assert lifecycle.suspend(
+        segment.lease, ended.target, waiting=ended.waiting, now=now
+    )
+    assert lifecycle.resume(
+        segment.run.id,
+        ended.target,
+        waiting_id=waiting_id,
+        pending=Decisions(**decided).dump(),
+        now=now,
+    )
     return claim(segment.run)
 
 
 def test_an_approved_turn_goes_on_to_its_questions_and_then_runs(
     toolbox: Toolbox,
 ) -> None:
-    toolbox.add("ask", asks_client=True)
+    toolbox.add_question("ask")
     toolbox.add("write", needs_approval=True)
     script = Script([("ask", "{}"), ("write", "{}")], "done")
     segment = _segment("ask", "write")
-    _run(segment, script)
 
-    segment = _resume(
-        segment, RunState.WAITING_FOR_APPROVAL, Decisions(is_approved=True)
-    )
+    segment = _decide(segment, _run(segment, script), is_approved=True)
     asked = _run(segment, script)
     assert isinstance(asked, Suspended)
     assert (asked.target, toolbox.ran) == (RunState.WAITING_FOR_INPUT, [])
 
-    segment = _resume(
-        segment, RunState.WAITING_FOR_INPUT, Decisions(answers={"c1-0": "blue"})
-    )
+    answers = {asked.waiting.key: Answer(value="blue")}
+    segment = _decide(segment, asked, answers=answers)
     ended = _run(segment, script)
 
     assert ended == ModelAnswer(text="done")
@@ -341,11 +364,8 @@ def test_a_denied_turn_is_told_to_the_model_which_goes_on(toolbox: Toolbox) -> N
     toolbox.add("write", needs_approval=True)
     script = Script([("write", "{}")], "fine without")
     segment = _segment("write")
-    _run(segment, script)
 
-    segment = _resume(
-        segment, RunState.WAITING_FOR_APPROVAL, Decisions(is_approved=False)
-    )
+    segment = _decide(segment, _run(segment, script), is_approved=False)
     ended = _run(segment, script)
 
     assert ended == ModelAnswer(text="fine without")

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, transaction
 
-from agent_runs import clock, lifecycle
+from agent_runs import clock, lifecycle, waiting
 from agent_runs.contents import Result, text_output
 from agent_runs.events import NewEvent
 from agent_runs.lifecycle import MOVES, Lease, Move
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.django_db
 
 RESULT = Result(outputs=(text_output("done"),))
 RETRY = NewEvent(kind=EventKind.RETRY)
+QUESTION = factories.make_question()
 
 
 @pytest.fixture
@@ -143,8 +144,14 @@ def test_a_terminal_run_is_not_moved_by_anybody(state: RunState) -> None:
         lifecycle.complete(lease, result=RESULT, truncated=False, now=now),
         lifecycle.fail(run.id, EndReason.NOT_RETRYABLE, now=now, lease=lease),
         lifecycle.reject(lease, detail="no", now=now),
-        lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, now=now),
-        lifecycle.resume(run.id, RunState.WAITING_FOR_INPUT, pending="{}", now=now),
+        lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, waiting=QUESTION, now=now),
+        lifecycle.resume(
+            run.id,
+            RunState.WAITING_FOR_INPUT,
+            waiting_id=QUESTION.id,
+            pending="{}",
+            now=now,
+        ),
         lifecycle.requeue(lease, delay=timedelta(), now=now, event=RETRY),
         lifecycle.release(lease, delay=timedelta(), now=now),
         lifecycle.cancel(run.id),
@@ -170,23 +177,57 @@ def test_a_waiting_run_has_no_lease_and_can_be_resumed(target: RunState) -> None
     run, lease = _claimed(checkpoint="state")
     now = clock.database_now()
 
-    assert lifecycle.suspend(lease, target, now=now)
+    assert lifecycle.suspend(lease, target, waiting=QUESTION, now=now)
     run.refresh_from_db()
     assert (run.state, run.lease_owner, run.due_at) == (target, "", None)
+    assert run.waiting_for and waiting.load(run.waiting_for) == QUESTION
 
-    assert lifecycle.resume(run.id, target, pending="answer", now=now)
+    assert lifecycle.resume(
+        run.id, target, waiting_id=QUESTION.id, pending="answer", now=now
+    )
     run.refresh_from_db()
     assert (run.state, run.pending, run.due_at) == (RunState.QUEUED, "answer", now)
+    assert (run.waiting_for, run.waiting_id) == (None, "")
+
+
+def test_an_answer_to_another_question_does_not_resume_the_run() -> None:
+    """T9."""
+    run = factories.make_run(RunState.WAITING_FOR_INPUT)
+
+    is_resumed = lifecycle.resume(
+        run.id,
+        RunState.WAITING_FOR_INPUT,
+        waiting_id=factories.make_question("Another one?").id,
+        pending="{}",
+        now=clock.database_now(),
+    )
+
+    assert (is_resumed, _state(run)) == (False, RunState.WAITING_FOR_INPUT)
+
+
+def test_an_end_takes_the_question_away() -> None:
+    run = factories.make_run(RunState.WAITING_FOR_INPUT)
+
+    lifecycle.cancel(run.id)
+
+    run.refresh_from_db()
+    assert (run.waiting_for, run.waiting_id) == (None, "")
 
 
 def test_only_one_of_two_answers_resumes_the_run() -> None:
     """T10: the other one gets «not waiting»."""
     run, lease = _claimed()
     now = clock.database_now()
-    lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, now=now)
+    lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, waiting=QUESTION, now=now)
 
     first, second = (
-        lifecycle.resume(run.id, RunState.WAITING_FOR_INPUT, pending=text, now=now)
+        lifecycle.resume(
+            run.id,
+            RunState.WAITING_FOR_INPUT,
+            waiting_id=QUESTION.id,
+            pending=text,
+            now=now,
+        )
         for text in ("one", "two")
     )
 
@@ -281,7 +322,11 @@ def test_events_are_numbered_without_gaps() -> None:
 def test_a_move_that_is_not_in_the_table_is_a_programming_error() -> None:
     with pytest.raises(lifecycle.IllegalMove):
         lifecycle.resume(
-            uuid4(), RunState.RUNNING, pending="", now=clock.database_now()
+            uuid4(),
+            RunState.RUNNING,
+            waiting_id="",
+            pending="",
+            now=clock.database_now(),
         )
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
 
-from agent_runs.contents import ContentsError
+from agent_runs.contents import ContentsError, Turn
+from agent_runs.questions import Answer
 from agent_runs.transcript import Decisions, ToolResult, Transcript, text_of, tool_calls
 
 CALLS = ModelResponse(
@@ -13,6 +16,9 @@ CALLS = ModelResponse(
         ToolCallPart("look", '{"at": 2}', "c2"),
     ]
 )
+
+
+YES = {"c2": Answer(value="yes", message_id="m2")}
 
 
 def _result(call_id: str) -> ToolResult:
@@ -28,7 +34,7 @@ def _with_calls() -> Transcript:
 def test_what_is_stored_is_read_back_the_same() -> None:
     transcript = _with_calls()
     transcript.journal.append(_result("c1"))
-    transcript.decisions = Decisions(is_approved=True, answers={"c2": "yes"})
+    transcript.decisions = Decisions(is_approved=True, answers=YES)
 
     assert Transcript.load(transcript.dump()) == transcript
 
@@ -100,7 +106,34 @@ def test_text_that_cannot_be_stored_is_replaced() -> None:
 
 
 def test_later_decisions_add_to_earlier_ones() -> None:
-    approved = Decisions(is_approved=True).with_more(Decisions(answers={"c2": "yes"}))
+    approved = Decisions(is_approved=True).with_more(Decisions(answers=YES))
 
-    assert approved == Decisions(is_approved=True, answers={"c2": "yes"})
+    assert approved == Decisions(is_approved=True, answers=YES)
     assert Decisions.load(approved.dump()) == approved
+
+
+def test_a_later_verdict_takes_the_place_of_an_earlier_one() -> None:
+    """T13: with what it was given to."""
+    first = Decisions(is_approved=True, approval_id="shown first")
+    second = Decisions(is_approved=False, approval_id="shown then")
+
+    assert first.with_more(second) == second
+
+
+def test_a_checkpoint_from_before_there_were_answers_is_read() -> None:
+    stored = json.loads(_with_calls().dump())
+    stored["decisions"] = {"is_approved": None, "answers": {}}
+
+    assert Transcript.load(json.dumps(stored)).decisions == Decisions()
+
+
+def test_what_was_said_before_comes_before_the_prompt() -> None:
+    """S49."""
+    earlier = (Turn(text="Hello."), Turn(text="Good day.", is_from_agent=True))
+
+    transcript = Transcript.begin("And now?", earlier)
+
+    said = [part.content for message in transcript.messages for part in message.parts]
+    assert said == ["Hello.", "Good day.", "And now?"]
+    assert isinstance(transcript.messages[1], ModelResponse)
+    assert transcript.last_response is None

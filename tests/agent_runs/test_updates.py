@@ -41,6 +41,8 @@ def _given(name: str, run: AgentRun) -> dict[str, Any]:
         "pending": field_of(AgentRun, "pending").seal(run.id, "{}"),
         "result": field_of(AgentRun, "result").seal(run.id, "{}"),
         "truncated": False,
+        "waiting_for": field_of(AgentRun, "waiting_for").seal(run.id, "{}"),
+        "waiting_id": run.waiting_id or "question",
     }
     return {each: values[each] for each in ALL[name].names}
 

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import BaseModel
+
+from agent_runs.effects import Effect
+from agent_runs.models import ToolSetting
+from agent_runs.questions import Question
+from agent_runs.tools import grants, registry
+from agent_runs.tools.contract import Tool, ToolCall
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.django_db
+
+
+class NoArguments(BaseModel):
+    pass
+
+
+async def _execute(call: ToolCall) -> str:
+    return ""
+
+
+def _tool(name: str, **values: object) -> Tool:
+    defaults = {"effect": Effect.READ_ONLY, "description": name}
+    if "question" not in values:
+        defaults["execute"] = _execute
+    return Tool(name=name, parameters=NoArguments, **defaults | values)  # type: ignore[arg-type]
+
+
+def _tools() -> list[Tool]:
+    return [
+        _tool("open"),
+        _tool("decide", permission="agent_runs.decide_run"),
+        _tool("unlisted"),
+        _tool("off", enabled_by_default=False),
+        _tool("ask", question=lambda arguments: Question(text="Which?")),
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    registry.register_provider(_tools)
+    yield
+    registry.unregister_provider(_tools)
+
+
+LISTED = ["open", "decide", "off", "ask", "gone"]
+
+
+@pytest.mark.parametrize(
+    ("permissions", "offered"),
+    [
+        ([], {"open", "ask"}),
+        (["agent_runs.decide_run"], {"open", "ask", "decide"}),
+    ],
+    ids=["without", "with"],
+)
+def test_offers_what_is_listed_registered_enabled_and_permitted(
+    permissions: list[str], offered: set[str]
+) -> None:
+    """T3."""
+    owner = factories.make_user(permissions=permissions)
+
+    assert set(grants.offered(LISTED, owner)) == offered
+
+
+def test_a_run_without_its_owner_gets_no_tool() -> None:
+    assert grants.offered(LISTED, None) == {}
+
+
+def test_a_setting_switches_a_tool_on_and_another_off() -> None:
+    """T2."""
+    ToolSetting.objects.create(name="off", enabled=True)
+    ToolSetting.objects.create(name="open", enabled=False)
+
+    assert set(grants.offered(LISTED, factories.make_user())) == {"off", "ask"}
+
+
+def test_a_setting_says_whether_a_person_has_to_approve() -> None:
+    """T2: and a question needs none, since it waits for its answer."""
+    for name in ("open", "ask"):
+        ToolSetting.objects.create(name=name, requires_approval=True)
+
+    offered = grants.offered(LISTED, factories.make_user())
+
+    assert {name: tool.needs_approval for name, tool in offered.items()} == {
+        "open": True,
+        "ask": False,
+    }
+
+
+def test_says_why_a_tool_is_not_given() -> None:
+    user = factories.make_user("ada")
+    known = grants.managed()
+
+    told = {name: grants.problems(known[name], user) for name in ("decide", "off")}
+
+    assert told == {
+        "decide": [
+            "The technical user «ada» lacks the permission agent_runs.decide_run."
+        ],
+        "off": ["The tool is not enabled."],
+    }
+
+
+def test_names_what_a_run_may_not_use_any_more() -> None:
+    """S73: what was added since does not count."""
+    assert grants.withdrawn(["a", "b"], ["b", "c"]) == "It may not use a any more."
+    assert grants.withdrawn(["a"], ["a", "c"]) is None
