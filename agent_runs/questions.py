@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from agent_runs.cleaning import clean_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -257,7 +259,10 @@ def _of_object(question: Question, given: Mapping[str, JSONValue]) -> JSONValue:
     known = {field.name: field for field in question.fields}
     for name in given:
         if name not in known:
-            raise BadAnswer("The question has no such member.", field=name)
+            # It may be told to a peer, so it is no longer than a name can be.
+            raise BadAnswer(
+                "The question has no such member.", field=clean_text(name)[:64]
+            )
     values: dict[str, JSONValue] = {}
     for name, field in known.items():
         if given.get(name) is not None:
@@ -317,7 +322,8 @@ def _text(field: Field, text: str) -> str:
     word = normalized(text)
     if word in field.options:
         return word
-    if field.is_closed or not word or len(word) > LONGEST_ANSWER:
+    is_storable = clean_text(word) == word
+    if field.is_closed or not word or len(word) > LONGEST_ANSWER or not is_storable:
         raise _bad(field)
     return word
 

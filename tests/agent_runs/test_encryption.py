@@ -170,7 +170,7 @@ def test_without_keys_nothing_is_encrypted(settings: Settings) -> None:
 def test_finds_the_encrypted_columns_of_a_model() -> None:
     names = {field.name for field in encryption.encrypted_fields(AgentRun)}
 
-    assert names == {"request", "checkpoint", "pending", "result"}
+    assert names == {"request", "checkpoint", "pending", "result", "waiting_for"}
 
 
 def test_a_plain_column_is_no_encrypted_one() -> None:

@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from agent_runs.effects import Effect
-from agent_runs.tools.contract import Tool, ToolCall
+from agent_runs.questions import Question
+from agent_runs.tools.contract import Tool, ToolCall, Written
 
 
 class Arguments(BaseModel):
@@ -49,3 +50,44 @@ def test_the_effect_has_no_default() -> None:
         Tool(  # type: ignore[call-arg]
             name="look", description="", parameters=Arguments, execute=_execute
         )
+
+
+def _write(call: ToolCall) -> Written:
+    return Written(content="", writes=())
+
+
+def _question(arguments: BaseModel) -> Question:
+    return Question(text="Which?")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"execute": None},
+        {"write": _write, "effect": Effect.IDEMPOTENT_WRITE},
+        {"question": _question},
+    ],
+    ids=["nothing", "executes and writes", "executes and asks"],
+)
+def test_a_tool_does_just_one_thing(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="just one"):
+        _tool(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"write": _write, "effect": Effect.READ_ONLY}, "only reads"),
+        ({"question": _question, "effect": Effect.IDEMPOTENT_WRITE}, "it writes"),
+    ],
+    ids=["writer", "question"],
+)
+def test_the_effect_agrees_with_what_it_does(given: dict[str, Any], told: str) -> None:
+    """T1."""
+    with pytest.raises(ValueError, match=told):
+        _tool(execute=None, **given)
+
+
+def test_a_tool_with_a_question_asks_the_client() -> None:
+    assert _tool(execute=None, question=_question).asks_client
+    assert not _tool().asks_client
