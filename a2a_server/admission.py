@@ -10,7 +10,7 @@ limit that the first has reached.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth import get_user_model
@@ -39,13 +39,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """What every check before the transaction has let through."""
+    """What every check before the transaction has let through.
+
+    `tools` are those that its run is given.
+    """
 
     caller: skills.Caller
     profile: Profile
     request: types.SendMessageRequest
     run_input: RunInput
     context_id: str
+    tools: tuple[str, ...] = ()
 
 
 def store(new: NewTask, *, now: datetime) -> Task:
@@ -56,6 +60,7 @@ def store(new: NewTask, *, now: datetime) -> Task:
     """
     name = TaskName(task_id=uuid.uuid4(), context_id=new.context_id)
     client_id = new.caller.client_id
+    new = _equipped(new)
     with transaction.atomic():
         task_limit, quota = _lock(new)
         messages.insert(new.request, client_id=client_id, task_id=name.task_id, now=now)
@@ -63,6 +68,12 @@ def store(new: NewTask, *, now: datetime) -> Task:
         task = _insert_task(new, name, now=now)
         counters.add(client_id, TaskState.SUBMITTED)
     return task
+
+
+def _equipped(new: NewTask) -> NewTask:
+    """With what its run is given; read before anything is locked."""
+    user_id = new.caller.technical_user_id
+    return replace(new, tools=skills.given_tools(new.profile, user_id=user_id))
 
 
 _LOCK_CLIENT: Final = Select(
@@ -178,7 +189,7 @@ def _enqueue(new: NewTask, *, now: datetime) -> UUID:
         run_input=new.run_input,
         configuration=skills.configuration_of(profile),
         workspace=workspace,
-        tools=skills.granted_tools(profile),
+        tools=new.tools,
         now=now,
     )
 

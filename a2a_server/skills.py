@@ -18,7 +18,7 @@ from a2a_server.models import ClientProfile, Profile
 from agent_runs import availability, handlers
 from agent_runs.effects import Effect
 from agent_runs.statements import Select, value
-from agent_runs.tools import registry
+from agent_runs.tools import grants, registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -135,14 +135,29 @@ def granted_tools(profile: Profile) -> tuple[str, ...]:
     """The profile's tools, without the writing ones unless it may write (T3)."""
     if not _is_list_of_texts(profile.tools) or not profile.tools:
         return ()
+    listed = tuple(dict.fromkeys(profile.tools))
     if profile.may_write:
-        return tuple(profile.tools)
+        return listed
     known = registry.all_tools()
     return tuple(
         name
-        for name in profile.tools
+        for name in listed
         if name in known and known[name].effect is Effect.READ_ONLY
     )
+
+
+def given_tools(profile: Profile, *, user_id: int) -> tuple[str, ...]:
+    """The tools that a new run of this user is given (S50, T3).
+
+    Only those that it would be offered now: it fails when it loses one of them.
+    """
+    handler = handlers.find(profile.handler)
+    granted = granted_tools(profile) if handler and handler.uses_model else ()
+    if not granted:
+        return ()
+    user = get_user_model().objects.filter(pk=user_id).first()
+    offered_now = grants.offered(granted, user)
+    return tuple(name for name in granted if name in offered_now)
 
 
 # --- Choosing -------------------------------------------------------------------------

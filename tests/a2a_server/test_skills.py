@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import ErrorCode, ProtocolError
@@ -10,10 +11,11 @@ from a2a_server import skills
 from a2a_server.models import Client, ClientProfile, Profile
 from agent_runs import handlers
 from agent_runs.effects import Effect
-from agent_runs.models import LLMConfiguration, Provider
+from agent_runs.models import LLMConfiguration, Provider, ToolSetting
 from agent_runs.tools import registry
 from agent_runs.tools.contract import Tool
 from tests import factories
+from tests.a2a_server import toolbox
 from tests.a2a_server.calling import SilentHandler, assert_invalid, caller_of
 
 if TYPE_CHECKING:
@@ -318,6 +320,92 @@ def test_writing_tools_need_may_write(
     profile = Profile(tools=tools, may_write=may_write)
 
     assert skills.granted_tools(profile) == granted
+
+
+NEEDED = "agent_runs.decide_run"
+
+
+@pytest.fixture
+def _toolbox() -> Iterator[None]:
+    with toolbox.registered(
+        toolbox.reader("open"),
+        toolbox.reader("permitted", permission=NEEDED),
+        toolbox.reader("off", enabled_by_default=False),
+        toolbox.Writer("writer").tool,
+    ):
+        yield
+
+
+LISTED = ["writer", "permitted", "open", "open", "off", "nobodys"]
+
+
+@pytest.mark.usefixtures("_toolbox")
+@pytest.mark.parametrize(
+    ("permissions", "switched", "may_write", "given"),
+    [
+        ([], {}, False, ("open",)),
+        ([], {}, True, ("writer", "open")),
+        ([NEEDED], {}, False, ("permitted", "open")),
+        ([], {"off": True}, False, ("open", "off")),
+        ([], {"open": False, "writer": False}, True, ()),
+    ],
+    ids=["least", "may write", "permitted", "switched on", "switched off"],
+)
+def test_a_run_is_given_what_it_would_be_offered_now(
+    permissions: list[str],
+    switched: dict[str, bool],
+    may_write: bool,
+    given: tuple[str, ...],
+) -> None:
+    """S50, T2, T3: each once, in the order of the list."""
+    profile = factories.make_profile(tools=LISTED, may_write=may_write)
+    user = factories.make_user(permissions=permissions)
+    for name, enabled in switched.items():
+        ToolSetting.objects.create(name=name, enabled=enabled)
+
+    assert skills.given_tools(profile, user_id=user.pk) == given
+
+
+@pytest.mark.usefixtures("_toolbox")
+def test_a_permission_of_a_group_counts_and_one_of_an_inactive_user_does_not() -> None:
+    """T3."""
+    profile = factories.make_profile(tools=["permitted"])
+    user = factories.make_user()
+    group = factories.make_group(members=[user])
+    codename = NEEDED.partition(".")[2]
+    group.permissions.add(Permission.objects.get(codename=codename))
+
+    assert skills.given_tools(profile, user_id=user.pk) == ("permitted",)
+
+    User.objects.update(is_active=False)
+    assert skills.given_tools(profile, user_id=user.pk) == ()
+
+
+@pytest.mark.usefixtures("_toolbox")
+def test_a_run_without_a_model_is_given_no_tool(profile: Profile) -> None:
+    """T3: nobody would call it; the list was left behind."""
+    profile.tools = ["open"]
+
+    assert skills.given_tools(profile, user_id=factories.make_user().pk) == ()
+
+
+@pytest.mark.usefixtures("_toolbox")
+@pytest.mark.parametrize(
+    ("listed", "queries"),
+    [([], 0), (["open"], 2), (["open", "off"], 2), (["permitted", "open"], 4)],
+    ids=["none", "one", "two", "with a permission"],
+)
+def test_tools_cost_a_bounded_number_of_queries(
+    listed: list[str],
+    queries: int,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    """S50: user, settings, and permissions where a tool needs one."""
+    profile = factories.make_profile(tools=listed)
+    user = factories.make_user()
+
+    with django_assert_num_queries(queries):
+        skills.given_tools(profile, user_id=user.pk)
 
 
 def test_a_handler_without_a_model_uses_no_configuration(profile: Profile) -> None:

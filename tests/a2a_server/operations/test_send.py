@@ -28,6 +28,7 @@ from agent_runs import clock, handlers, lifecycle
 from agent_runs.contents import DataPart, Result, TextPart, load_input, text_output
 from agent_runs.models import AgentRun, RunState, WorkerHeartbeat
 from tests import factories
+from tests.a2a_server import toolbox
 from tests.a2a_server.calling import (
     AnsweringHandler,
     assert_invalid,
@@ -140,17 +141,18 @@ def test_the_run_gets_what_client_and_profile_have(db: None) -> None:
     provider = factories.make_provider(answer_level="redacted")
     configuration = factories.make_configuration(provider=provider)
     profile = factories.make_profile(
-        configuration=configuration, tools=["unknown_tool"], may_write=True
+        configuration=configuration, tools=["reader", "nobodys"], may_write=True
     )
     workspace = factories.make_workspace()
     client = factories.make_client(profiles=[profile], workspace=workspace)
 
-    send(client)
+    with toolbox.registered(toolbox.reader()):
+        send(client)
 
     run = AgentRun.objects.get()
     assert run.owner == client.technical_user
     assert (run.workspace, run.configuration) == (workspace, configuration)
-    assert (run.tools, run.answer_level) == (["unknown_tool"], "redacted")
+    assert (run.tools, run.answer_level) == (["reader"], "redacted")
 
 
 def test_the_input_holds_what_was_asked(partner: Client, profile: Profile) -> None:
