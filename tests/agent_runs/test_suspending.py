@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from agent_runs import suspending
 from agent_runs.models import EndReason, RunState
 from agent_runs.outcomes import Failed, Suspended
-from agent_runs.segment import Segment
 from tests import factories
 from tests.agent_runs.segments import make_segment
+
+if TYPE_CHECKING:
+    from agent_runs.segment import Segment
 
 pytestmark = pytest.mark.django_db
 
