@@ -5,16 +5,17 @@ on; without that, a handler that is neither read-only nor idempotent is never be
 second time: `has_effects` is set before it starts, and the reaper reads it.
 
 A handler that asks is begun again when it is answered. What it stored so far and the
-answers it was given are the checkpoint then. For a handler that may not repeat itself,
-and has stored nothing, that checkpoint is taken away before it begins, so that it counts
-for this one beginning only.
+answers it was given are the checkpoint then, stored when the handler has ended: until
+then nobody knows what it did. For a handler that may not repeat itself, and has stored
+nothing, that checkpoint is taken away before it begins, so that it counts for this one
+beginning only.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_runs import questions, redaction
+from agent_runs import questions, redaction, store
 from agent_runs.contents import (
     JSONValue,
     Result,
@@ -55,6 +56,7 @@ class PlainContext:
         stored = load_document(segment.run.checkpoint) if segment.run.checkpoint else {}
         self._state: JSONValue = stored.get("state")
         self._answers = _answers(stored)
+        self._asked: Asked | None = None
         if segment.run.pending:
             self._answers |= Decisions.load(segment.run.pending).answers
 
@@ -79,11 +81,21 @@ class PlainContext:
         if not self._may_repeat:
             self._segment.mark_effects()
 
+    def end(self) -> None:
+        """Raise `Asked` where the handler did ask, whatever it made of that."""
+        if self._asked is not None:
+            # What the handler left open would take the checkpoint with it.
+            store.leave_no_transaction()
+            self._store()
+            raise self._asked
+
     def checkpoint(self, state: JSONValue) -> None:
+        self._refuse_to_go_on()
         self._state = state
         self._store()
 
     def check(self) -> None:
+        self._refuse_to_go_on()
         # A stopping worker may interrupt only what another segment can go on with.
         can_go_on = self._may_repeat or self._segment.run.checkpoint is not None
         self._segment.check(stopping_counts=can_go_on)
@@ -94,9 +106,13 @@ class PlainContext:
         if key in self._answers:
             return self._answers[key]
         self.check()
-        # The answer's beginning finds what this one knew.
-        self._store()
-        raise Asked(open_question(asked, key=key, asked_by=[key]))
+        self._asked = Asked(open_question(asked, key=key, asked_by=[key]))
+        raise self._asked
+
+    def _refuse_to_go_on(self) -> None:
+        """A handler that kept the exception to itself would go on without the answer."""
+        if self._asked is not None:
+            raise self._asked
 
     def _store(self) -> None:
         answers = {key: _dumped(answer) for key, answer in self._answers.items()}
@@ -109,7 +125,13 @@ def run(handler: PlainHandler, segment: Segment, run_input: RunInput) -> Result:
     """Raises `Asked` when the handler needs an answer first."""
     context = PlainContext(segment, run_input, may_repeat=handler.effect.may_repeat)
     context.begin()
-    return handler.run(context)
+    try:
+        result = handler.run(context)
+    except Exception:
+        context.end()
+        raise
+    context.end()
+    return result
 
 
 def _dumped(answer: Answer) -> dict[str, Any]:
