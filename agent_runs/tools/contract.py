@@ -63,6 +63,9 @@ class Tool:
       run's checkpoint are one transaction, so that it never happens twice (R13).
     - `question` makes of the arguments what the client is asked; the answer is the result.
 
+    Unless `enabled_by_default` says otherwise, what only reads ships enabled; what writes,
+    and what bothers the client, waits for an administrator (T2).
+
     `permission` is `app_label.codename`, or empty for none. `may_run` says whether a user
     may make this very call; it is asked of whoever approves. `preview` tells people what
     a call would do, in at most 20 lines. With `is_outside` the result comes from somebody
@@ -84,7 +87,7 @@ class Tool:
     needs_approval: bool = False
     supports_workspaces: bool = False
     is_outside: bool = False
-    enabled_by_default: bool = True
+    enabled_by_default: bool | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -95,6 +98,10 @@ class Tool:
             raise ValueError(f"{self.name} writes, and declares that it only reads")
         if bool(self.question) and self.effect.is_write:
             raise ValueError(f"{self.name} asks, and declares that it writes")
+
+        if self.enabled_by_default is None:
+            is_harmless = not self.effect.is_write and not self.question
+            object.__setattr__(self, "enabled_by_default", is_harmless)
 
     @property
     def asks_client(self) -> bool:

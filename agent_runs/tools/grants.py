@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth import get_backends
+from django.contrib.auth.backends import ModelBackend
 
 from agent_runs.models import ToolSetting
 from agent_runs.tools import registry
@@ -42,7 +45,7 @@ def managed() -> dict[str, ManagedTool]:
 
 
 def _managed(tool: Tool, setting: ToolSetting | None) -> ManagedTool:
-    enabled, approval = tool.enabled_by_default, tool.needs_approval
+    enabled, approval = bool(tool.enabled_by_default), tool.needs_approval
     if setting is not None and setting.enabled is not None:
         enabled = setting.enabled
     if setting is not None and setting.requires_approval is not None:
@@ -64,18 +67,52 @@ def offered(names: Iterable[str], user: AbstractBaseUser | None) -> dict[str, To
     }
 
 
-def problems(each: ManagedTool, user: AbstractBaseUser | None) -> list[str]:
-    """Why runs of this user are not given a registered tool, for administrators."""
+def problems(
+    each: ManagedTool,
+    user: AbstractBaseUser | None,
+    *,
+    holders: Collection[Any] | None = None,
+) -> list[str]:
+    """Why runs of this user are not given a registered tool, for administrators.
+
+    `holders` are the keys of those with the tool's permission, where that was asked for
+    many users at once.
+    """
     found = []
     if not each.is_enabled:
         found.append("The tool is not enabled.")
     permission = each.tool.permission
     if user is None:
         found.append("There is no technical user.")
-    elif permission and not user.has_perm(permission):  # type: ignore[attr-defined]
+    elif permission and not _holds(user, permission, holders):
         name = user.get_username()
         found.append(f"The technical user «{name}» lacks the permission {permission}.")
     return found
+
+
+def _holds(
+    user: AbstractBaseUser, permission: str, holders: Collection[Any] | None
+) -> bool:
+    if holders is not None:
+        return user.pk in holders
+    return bool(user.has_perm(permission))  # type: ignore[attr-defined]
+
+
+def holders(permission: str, users: Iterable[AbstractBaseUser]) -> frozenset[Any]:
+    """The keys of those of many users who have a permission.
+
+    One query where Django's own backend alone judges; else each user is asked.
+    """
+    asked = {user.pk: user for user in users}
+    if permission.count(".") != 1 or not _only_django_judges():
+        found = (user for user in asked.values() if user.has_perm(permission))  # type: ignore[attr-defined]
+        return frozenset(user.pk for user in found)
+    holding = ModelBackend().with_perm(permission).filter(pk__in=list(asked))
+    return frozenset(holding.values_list("pk", flat=True))
+
+
+def _only_django_judges() -> bool:
+    return all(type(backend) is ModelBackend for backend in get_backends())
 
 
 def withdrawn(given: Collection[str], now: Collection[str]) -> str | None:

@@ -89,7 +89,11 @@ class Toolbox:
                 raise says
             return says
 
-        defaults = {"description": name, "effect": Effect.READ_ONLY}
+        defaults = {
+            "description": name,
+            "effect": Effect.READ_ONLY,
+            "enabled_by_default": True,
+        }
         self.tools.append(
             Tool(
                 name=name,
@@ -108,6 +112,7 @@ class Toolbox:
                 parameters=Arguments,
                 effect=Effect.READ_ONLY,
                 question=lambda arguments: asked,
+                enabled_by_default=True,
             )
         )
 

@@ -91,3 +91,21 @@ def test_the_effect_agrees_with_what_it_does(given: dict[str, Any], told: str) -
 def test_a_tool_with_a_question_asks_the_client() -> None:
     assert _tool(execute=None, question=_question).asks_client
     assert not _tool().asks_client
+
+
+@pytest.mark.parametrize(
+    ("given", "is_enabled"),
+    [
+        ({}, True),
+        ({"effect": Effect.IDEMPOTENT_WRITE}, False),
+        ({"execute": None, "question": _question}, False),
+        ({"enabled_by_default": False}, False),
+        ({"effect": Effect.IDEMPOTENT_WRITE, "enabled_by_default": True}, True),
+    ],
+    ids=["reads", "writes", "asks", "declared off", "declared on"],
+)
+def test_what_writes_or_asks_ships_disabled(
+    given: dict[str, Any], is_enabled: bool
+) -> None:
+    """T2."""
+    assert _tool(**given).enabled_by_default is is_enabled

@@ -39,7 +39,11 @@ def _tools() -> list[Tool]:
         _tool("decide", permission="agent_runs.decide_run"),
         _tool("unlisted"),
         _tool("off", enabled_by_default=False),
-        _tool("ask", question=lambda arguments: Question(text="Which?")),
+        _tool(
+            "ask",
+            enabled_by_default=True,
+            question=lambda arguments: Question(text="Which?"),
+        ),
     ]
 
 
