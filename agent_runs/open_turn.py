@@ -21,7 +21,7 @@ from agent_runs.models import EndReason
 from agent_runs.models.run import EventKind
 from agent_runs.outcomes import Failed
 from agent_runs.questions import QuestionError
-from agent_runs.tools import gate
+from agent_runs.tools import gate, grants
 from agent_runs.tools.contract import ToolError
 from agent_runs.waiting import ShownCall, open_approval, open_question
 
@@ -130,7 +130,7 @@ class OpenTurn:
         for call in self.transcript.open_calls:
             self.segment.check()
             started = time.monotonic()
-            tool = self.tools.get(call.tool_name)
+            tool = await sync_to_async(self._tool_of)(call)
             if tool and tool.write and not self._is_denied:
                 await sync_to_async(self._write)(call, tool, started)
             else:
@@ -139,6 +139,14 @@ class OpenTurn:
                     self.transcript.dump(), event=self._tool_event(started)
                 )
         self.transcript.close_turn()
+
+    def _tool_of(self, call: ToolCallPart) -> Tool | None:
+        """The tool that is called, if it may still be used at this moment (T3)."""
+        tool = self.tools.get(call.tool_name)
+        if tool is None or tool.asks_client or self._is_denied:
+            return tool
+        is_offered = grants.offered_now(tool.name, self.run_row.owner_id)
+        return tool if is_offered else None
 
     @property
     def _is_denied(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from agent_runs import clock, lifecycle, queue
 from agent_runs.agent_loop import NOT_RUN, AgentLoop
 from agent_runs.effects import Effect
 from agent_runs.handlers import ModelAnswer
-from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.models import AgentRun, EndReason, RunState, ToolSetting
 from agent_runs.open_turn import DENIED
 from agent_runs.outcomes import Failed, Suspended
 from agent_runs.questions import Answer, Question
@@ -254,6 +255,29 @@ def test_a_tool_the_owner_may_not_use_is_not_offered(toolbox: Toolbox) -> None:
 
     assert script.seen[0][1].function_tools == []
     assert toolbox.ran == []
+
+
+def test_a_tool_that_is_taken_away_meanwhile_does_not_run(toolbox: Toolbox) -> None:
+    """T3: enforced again when it is called."""
+    toolbox.add("look")
+    toolbox.add("stop")
+    script = Script([("stop", "{}"), ("look", "{}")], "done")
+    [_, stop] = toolbox.tools
+
+    async def switch_off(call: ToolCall) -> str:
+        await ToolSetting.objects.acreate(name="look", enabled=False)
+        return "off"
+
+    toolbox.tools[1] = dataclasses.replace(stop, execute=switch_off)
+
+    ended = _run(_segment("look", "stop"), script)
+
+    assert ended == ModelAnswer(text="done")
+    assert toolbox.ran == []
+    assert script.results() == [
+        ("success", "off"),
+        ("failed", "There is no tool «look» here."),
+    ]
 
 
 # --- R5: the round limit --------------------------------------------------------------

@@ -78,6 +78,22 @@ def test_a_run_without_its_owner_gets_no_tool() -> None:
     assert grants.offered(LISTED, None) == {}
 
 
+def test_asks_the_user_as_stored_at_this_moment() -> None:
+    """T3: what an instance remembers of its permissions does not count."""
+    user = factories.make_user(permissions=["agent_runs.decide_run"])
+    assert grants.offered_now("decide", user.pk)
+
+    user.user_permissions.clear()
+
+    assert grants.offered_now("decide", user.pk) is None
+
+
+def test_a_user_who_is_not_active_is_offered_nothing() -> None:
+    user = factories.make_user(is_active=False)
+
+    assert grants.offered_now("open", user.pk) is None
+
+
 def test_a_setting_switches_a_tool_on_and_another_off() -> None:
     """T2."""
     ToolSetting.objects.create(name="off", enabled=True)
