@@ -54,9 +54,10 @@ class RunContext(Protocol):
     def ask(self, question: Question, *, name: str = "") -> Answer:
         """The answer to a question for whoever sent the input.
 
-        Raises, the first time: the run waits then, and once it is answered `run` begins
-        again with the same input and checkpoint, and this call returns. Answers are kept
-        under `name`; without one, under the question itself.
+        Raises, the first time: the run waits then, whatever becomes of the exception, and
+        once it is answered `run` begins again with the same input and checkpoint, and
+        this call returns. Answers are kept under `name`; without one, under the question
+        itself.
         """
 
 

@@ -426,13 +426,16 @@ def test_after_a_question_nothing_is_stored_before_the_answer() -> None:
     assert _note(_answered(run, "blue")) == "blue None"
 
 
-def test_a_question_within_a_transaction_undoes_it_and_loses_no_answer() -> None:
+@pytest.mark.parametrize("effect", list(Effect))
+def test_a_question_within_a_transaction_undoes_it_and_loses_no_answer(
+    effect: Effect,
+) -> None:
     def work(context: RunContext) -> str:
         with transaction.atomic():
             Group.objects.create(name="written")
             return f"{context.ask(COLOUR).text} {context.ask(SIZE).value}"
 
-    run = _executed(_queued(work))
+    run = _executed(_queued(work, effect))
     assert not Group.objects.exists()
 
     assert _asked(_answered(run, "blue")) == SIZE
@@ -440,14 +443,15 @@ def test_a_question_within_a_transaction_undoes_it_and_loses_no_answer() -> None
     assert Group.objects.count() == 1
 
 
-def test_a_transaction_left_open_does_not_swallow_the_answers() -> None:
+@pytest.mark.parametrize("effect", list(Effect))
+def test_a_transaction_left_open_does_not_swallow_the_answers(effect: Effect) -> None:
     def work(context: RunContext) -> str:
         transaction.set_autocommit(False)
         told = f"{context.ask(COLOUR).text} {context.ask(SIZE).value}"
         transaction.set_autocommit(True)
         return told
 
-    run = _answered(_executed(_queued(work)), "blue")
+    run = _answered(_executed(_queued(work, effect)), "blue")
 
     assert _asked(run) == SIZE
     assert _note(_answered(run, "42")) == "blue 42"

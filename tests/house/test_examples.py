@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+from agent_runs import questions
+from agent_runs.questions import Answer
+from agent_runs.tools import registry
 from tests import processes
 
 if TYPE_CHECKING:
+    from agent_runs.questions import Question
     from tests.processes import Installation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +34,44 @@ def test_a_handler_is_about_ten_lines() -> None:
     (shown,) = _blocks("README.md")
 
     assert len([line for line in shown.splitlines() if line]) <= 10
+
+
+def _made(containing: str) -> dict[str, Any]:
+    """What a block of the guide defines; what it registers, it registers in vain."""
+    (code,) = (block for block in _blocks("docs/handlers.md") if containing in block)
+    names: dict[str, Any] = {"__name__": "guide"}
+    exec(code, names)  # noqa: S102 -- our own document
+    return names
+
+
+def test_the_guides_handler_that_asks_makes_its_result_of_the_answers() -> None:
+    handler = _made("context.ask(")["BookTable"]()
+    asked: list[str] = []
+
+    def ask(question: Question) -> Answer:
+        asked.append(question.text)
+        return Answer(
+            value=questions.parse(question, "4" if not asked[1:] else "dinner")
+        )
+
+    result = handler.run(SimpleNamespace(ask=ask))
+
+    assert asked == ["For how many?", "Lunch or dinner?"]
+    assert result.outputs[0].parts[0].text == "dinner for 4"
+
+
+def test_the_guides_tool_asks_what_its_arguments_say() -> None:
+    names = _made("ASK_TRIP")
+    registry.unregister_provider(names["tools"])
+    (tool,) = names["tools"]()
+
+    question = tool.question(tool.parameters.model_validate({"city": "Rome"}))
+
+    assert question.text == "When and how do you travel to Rome?"
+    assert questions.parse(question, '{"day": "Monday", "means": "train"}') == {
+        "day": "Monday",
+        "means": "train",
+    }
 
 
 def test_the_guides_handler_is_found_where_its_app_is_named(
