@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth import get_backends
+from django.contrib.auth import get_backends, get_user_model
 from django.contrib.auth.backends import ModelBackend
 
 from agent_runs.models import ToolSetting
@@ -65,6 +65,12 @@ def offered(names: Iterable[str], user: AbstractBaseUser | None) -> dict[str, To
         for name, each in managed().items()
         if name in listed and not problems(each, user)
     }
+
+
+def offered_now(name: str, user_id: Any) -> Tool | None:
+    """The same question about one tool, asked of the user as stored at this moment."""
+    user = get_user_model().objects.filter(pk=user_id, is_active=True).first()
+    return offered([name], user).get(name)
 
 
 def problems(
