@@ -23,5 +23,6 @@ def named(text: str) -> Client:
 
 
 def runs_of(text: str) -> Q:
-    """The runs of this client's tasks, for `agent_purge --client`."""
-    return Q(task__client=named(text))
+    """The runs of this client's tasks and trials, for `agent_purge --client`."""
+    client = named(text)
+    return Q(task__client=client) | Q(trial__client=client)

@@ -1,7 +1,9 @@
-"""Asked at the start of every segment: may this task still be worked on (S73)?
+"""Asked at the start of every segment: may this still be worked on (S73)?
 
 An administrator may have taken something away since the message came. What was added
 since does not count: a run uses what it was given, as far as it is still granted.
+
+A trial is judged like a task, but for one thing: its skill need not be public (O2).
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from a2a_server import skills
-from a2a_server.models import ClientProfile, Task
+from a2a_server.models import ClientProfile, Task, Trial
 from agent_runs.statements import Select, value
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from django.db.models import QuerySet
     from django_stubs_ext import WithAnnotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from agent_runs.models import AgentRun
 
     JudgedTask: TypeAlias = WithAnnotations[Task, "_Judgement"]
+    JudgedTrial: TypeAlias = WithAnnotations[Trial, "_Judgement"]
+    Judged: TypeAlias = JudgedTask | JudgedTrial
 
 
 class _Judgement(TypedDict):
@@ -38,13 +42,13 @@ _WHAT_COUNTS: Final = (
 )
 
 
-def _judged() -> QuerySet[JudgedTask]:
+def _judged(model: type[Task | Trial]) -> QuerySet[Any]:
     grants = ClientProfile.objects.filter(
         client=OuterRef("client"), profile=OuterRef("profile")
     )
-    tasks = Task.objects.filter(run_id=value(Task, "run_id"))
+    rows = model._default_manager.filter(run_id=value(model, "run_id"))  # noqa: SLF001
     return (
-        tasks.select_related("client", "profile")
+        rows.select_related("client", "profile")
         .only(*_WHAT_COUNTS)
         .annotate(
             is_granted=Exists(grants), is_expired=Q(client__expires_at__lte=Now())
@@ -52,22 +56,28 @@ def _judged() -> QuerySet[JudgedTask]:
     )
 
 
-_JUDGED: Final = Select(_judged)
+_TASK: Final[Select[JudgedTask]] = Select(lambda: _judged(Task))
+_TRIAL: Final[Select[JudgedTrial]] = Select(lambda: _judged(Trial))
 
 
 def segment_problem(run: AgentRun) -> str | None:
     """Why no segment of this run may start, for the log; None also for other runs."""
-    task = _JUDGED.first(run_id=run.pk)
-    if task is None:
-        return None
-    return _client_problem(run, task) or _profile_problem(run, task)
+    task = _TASK.first(run_id=run.pk)
+    if task is not None:
+        return _problem(run, task) or _card_problem(task)
+    trial = _TRIAL.first(run_id=run.pk)
+    return None if trial is None else _problem(run, trial)
 
 
-def _client_problem(run: AgentRun, task: JudgedTask) -> str | None:
-    client = task.client
+def _problem(run: AgentRun, judged: Judged) -> str | None:
+    return _client_problem(run, judged) or _profile_problem(run, judged)
+
+
+def _client_problem(run: AgentRun, judged: Judged) -> str | None:
+    client = judged.client
     if not client.is_enabled:
         return f"The client «{client}» is not enabled any more."
-    if task.is_expired:
+    if judged.is_expired:
         return f"The client «{client}» has expired."
     if client.technical_user_id != run.owner_id:
         return f"The client «{client}» has another technical user now."
@@ -76,13 +86,17 @@ def _client_problem(run: AgentRun, task: JudgedTask) -> str | None:
     return None
 
 
-def _profile_problem(run: AgentRun, task: JudgedTask) -> str | None:
-    client, profile = task.client, task.profile
-    if not task.is_granted:
+def _profile_problem(run: AgentRun, judged: Judged) -> str | None:
+    client, profile = judged.client, judged.profile
+    if not judged.is_granted:
         return f"The client «{client}» may not call «{profile}» any more."
-    if not profile.is_public:
-        return f"The skill «{profile}» is not public any more."
     withdrawn = sorted(set(run.tools) - set(skills.granted_tools(profile)))
     if withdrawn:
         return f"The skill «{profile}» has lost the tools {', '.join(withdrawn)}."
+    return None
+
+
+def _card_problem(task: JudgedTask) -> str | None:
+    if not task.profile.is_public:
+        return f"The skill «{task.profile}» is not public any more."
     return None

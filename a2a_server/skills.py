@@ -76,7 +76,7 @@ def _problems(profile: Profile) -> Iterator[str]:
     if not profile.is_public:
         yield "It is not public."
     yield from _shape_problems(profile)
-    if problem := _work_problem(profile):
+    if problem := work_problem(profile):
         yield problem
     elif not keeps_result(profile):
         yield (
@@ -95,7 +95,8 @@ def _shape_problems(profile: Profile) -> Iterator[str]:
             yield f"Its {name} are not a list of texts."
 
 
-def _work_problem(profile: Profile) -> str | None:
+def work_problem(profile: Profile) -> str | None:
+    """Why no run of it could work, for administrators."""
     handler = handlers.find(profile.handler)
     if handler is None:
         return f"Its domain handler «{profile.handler}» is not available."
@@ -231,7 +232,7 @@ def refusal(
     profile: Profile, *, user: AbstractBaseUser, has_workspace: bool
 ) -> Reason | None:
     """Why a client with this technical user may not call a public skill that it holds."""
-    if _work_problem(profile) or not _user_may_use(profile, user):
+    if work_problem(profile) or not _user_may_use(profile, user):
         return Reason.PROFILE_UNAVAILABLE
     if not keeps_result(profile):
         return Reason.RESULT_NOT_RETAINABLE

@@ -10,6 +10,7 @@ from a2a_server.models.task import (
     TaskMessage,
     TaskState,
 )
+from a2a_server.models.trial import Trial
 
 __all__ = [
     "AuthFailure",
@@ -22,5 +23,6 @@ __all__ = [
     "TaskEvent",
     "TaskMessage",
     "TaskState",
+    "Trial",
     "WaitingSlot",
 ]

@@ -58,6 +58,12 @@ class Profile(models.Model):
         help_text="Its runs may use writing tools. Every client that may call it then "
         "needs a workspace.",
     )
+    remember_context = models.BooleanField(
+        "remember the context",
+        default=False,
+        help_text="Gives the model what was said in earlier tasks of the same client, "
+        "skill and context: at most 20 messages.",
+    )
     active_task_quota = models.PositiveIntegerField(
         default=0,
         help_text="How many of its tasks, from all clients, may be queued or running. "
@@ -72,6 +78,7 @@ class Profile(models.Model):
 
     class Meta:
         verbose_name = "A2A publication profile"
+        permissions = [("try_profile", "Can try a profile as one of its clients")]
         constraints = [
             models.UniqueConstraint(
                 Lower("skill_id"),
