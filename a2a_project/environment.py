@@ -52,6 +52,15 @@ def words(name: str, default: str = "") -> list[str]:
     return text(name, default).replace(",", " ").split()
 
 
+def fields_by_model(name: str) -> dict[str, tuple[str, ...]]:
+    """Read words like `app_label.model:field,field`; system checks judge them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in text(name).split():
+        model, _, fields = word.partition(":")
+        found[model] = (*found.get(model, ()), *fields.split(","))
+    return found
+
+
 def apps(name: str) -> list[str]:
     """Read a list of Django apps, each a package or the path of its configuration."""
     found = words(name)

@@ -173,6 +173,8 @@ A2A_ENCRYPTION_KEYS = env.words("A2A_ENCRYPTION_KEYS")
 
 AGENT_RUNS_RETENTION_DAYS = env.integer("AGENT_RUNS_RETENTION_DAYS", 30)
 AGENT_RUNS_MAX_WAIT_DAYS = env.integer("AGENT_RUNS_MAX_WAIT_DAYS", 30)
+AGENT_RUNS_READABLE_MODELS = env.fields_by_model("AGENT_RUNS_READABLE_MODELS")
+AGENT_RUNS_WRITABLE_MODELS = env.fields_by_model("AGENT_RUNS_WRITABLE_MODELS")
 
 # --- Redis and Celery -----------------------------------------------------------------
 
