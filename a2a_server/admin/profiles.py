@@ -9,11 +9,12 @@ from django.contrib import admin, messages
 from django.utils.html import format_html_join
 
 from a2a_server import skills
+from a2a_server.admin.try_it import TryAdmin
 from a2a_server.models import Profile
 from agent_runs import saving
 from agent_runs.admin.fields import LinesField
 from agent_runs.admin.history import handler_label
-from agent_runs.admin.records import RecordAdmin, RecordForm
+from agent_runs.admin.records import RecordForm
 from agent_runs.handlers import registered
 from agent_runs.tools import registry
 
@@ -66,7 +67,7 @@ def _tools_help() -> str:
 
 
 @admin.register(Profile)
-class ProfileAdmin(RecordAdmin[Profile]):
+class ProfileAdmin(TryAdmin):
     form = ProfileForm
     list_display = (
         "name",
@@ -89,7 +90,15 @@ class ProfileAdmin(RecordAdmin[Profile]):
         ("On the card", {"fields": ("description", "tags", "examples", "position")}),
         (
             "What it does",
-            {"fields": ("handler", "configuration", "tools", "may_write")},
+            {
+                "fields": (
+                    "handler",
+                    "configuration",
+                    "tools",
+                    "may_write",
+                    "remember_context",
+                )
+            },
         ),
         ("Limits", {"fields": ("active_task_quota",)}),
     )

@@ -1,4 +1,4 @@
-"""Tools for tests of who may use which."""
+"""Tools for tests of who may use which; all of them ship enabled."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Writer:
 
 
 def _tool(name: str, **values: Any) -> Tool:
-    return Tool(name=name, description=name, parameters=NoArguments, **values)
+    defaults = {"description": name, "enabled_by_default": True}
+    return Tool(name=name, parameters=NoArguments, **defaults | values)
 
 
 @contextmanager
