@@ -7,176 +7,64 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from pydantic import BaseModel
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from agent_runs import clock, lifecycle, queue
-from agent_runs.agent_loop import NOT_RUN, AgentLoop
+from agent_runs import clock, lifecycle
+from agent_runs.agent_loop import NOT_RUN
 from agent_runs.effects import Effect
 from agent_runs.handlers import ModelAnswer
 from agent_runs.models import AgentRun, EndReason, RunState, ToolSetting
 from agent_runs.open_turn import DENIED
 from agent_runs.outcomes import Failed, Suspended
-from agent_runs.questions import Answer, Question
+from agent_runs.questions import Answer
 from agent_runs.segment import Ending, Segment, SegmentEnded
-from agent_runs.tools import grants, registry
+from agent_runs.tools import registry
 from agent_runs.tools.contract import Tool, ToolCall, ToolError
-from agent_runs.transcript import Decisions, Transcript
+from agent_runs.transcript import Decisions
 from tests import factories
-from tests.agent_runs.segments import claim, make_segment
+from tests.agent_runs.scripted import (
+    Arguments,
+    KilledError,
+    Script,
+    Step,
+    Toolbox,
+    after_a_death,
+    loop_of,
+    new_segment,
+    registered,
+    run_loop,
+    set_aside,
+)
+from tests.agent_runs.segments import claim
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from pydantic_ai.messages import ModelMessage
+
 pytestmark = pytest.mark.django_db(transaction=True)
-
-# What the model does at each call: text, or calls as (name, arguments).
-Step = str | list[tuple[str, str]]
-
-
-class Arguments(BaseModel):
-    value: int = 0
-
-
-class Script:
-    """Plays steps; the last one is repeated."""
-
-    def __init__(self, *steps: Step) -> None:
-        self.steps = list(steps)
-        self.seen: list[tuple[list[ModelMessage], AgentInfo]] = []
-
-    @property
-    def model(self) -> FunctionModel:
-        return FunctionModel(stream_function=self._stream, model_name="script")
-
-    async def _stream(
-        self, messages: list[ModelMessage], info: AgentInfo
-    ) -> AsyncIterator[Any]:
-        step = self.steps[min(len(self.seen), len(self.steps) - 1)]
-        self.seen.append((messages, info))
-        if isinstance(step, str):
-            yield step
-            return
-        yield {
-            index: DeltaToolCall(
-                name, arguments, tool_call_id=f"c{len(self.seen)}-{index}"
-            )
-            for index, (name, arguments) in enumerate(step)
-        }
-
-    def results(self, call: int = -1) -> list[tuple[str, str]]:
-        """Outcome and content of the tool results in the model's n-th call."""
-        request = self.seen[call][0][-1]
-        assert isinstance(request, ModelRequest)
-        parts = [part for part in request.parts if isinstance(part, ToolReturnPart)]
-        return [(part.outcome, str(part.content)) for part in parts]
-
-
-class Toolbox:
-    """Registers tools and records what ran."""
-
-    def __init__(self) -> None:
-        self.tools: list[Tool] = []
-        self.ran: list[tuple[str, int]] = []
-
-    def add(
-        self, name: str, *, says: str | BaseException = "ok", **values: Any
-    ) -> None:
-        async def execute(call: ToolCall) -> str:
-            assert isinstance(call.arguments, Arguments)
-            self.ran.append((name, call.arguments.value))
-            if isinstance(says, BaseException):
-                raise says
-            return says
-
-        defaults = {
-            "description": name,
-            "effect": Effect.READ_ONLY,
-            "enabled_by_default": True,
-        }
-        self.tools.append(
-            Tool(
-                name=name,
-                parameters=Arguments,
-                execute=execute,
-                **defaults | values,  # type: ignore[arg-type]
-            )
-        )
-
-    def add_question(self, name: str, question: Question | None = None) -> None:
-        asked = question or Question(text="Which colour?")
-        self.tools.append(
-            Tool(
-                name=name,
-                description=name,
-                parameters=Arguments,
-                effect=Effect.READ_ONLY,
-                question=lambda arguments: asked,
-                enabled_by_default=True,
-            )
-        )
-
-    def __call__(self) -> list[Tool]:
-        return self.tools
 
 
 @pytest.fixture
 def toolbox() -> Iterator[Toolbox]:
-    box = Toolbox()
-    registry.register_provider(box)
-    yield box
-    registry.unregister_provider(box)
-
-
-def _segment(*tools: str, **configuration: Any) -> Segment:
-    return make_segment(
-        tools=list(tools),
-        configuration=factories.make_configuration(**configuration),
-        text="hi",
-    )
-
-
-def _loop(segment: Segment, script: Script) -> AgentLoop:
-    stored = segment.run.checkpoint
-    assert segment.run.configuration
-    return AgentLoop(
-        segment,
-        segment.run.configuration,
-        model=script.model,
-        settings={},
-        transcript=Transcript.load(stored) if stored else Transcript.begin("hi"),
-        tools=grants.offered(segment.run.tools, segment.run.owner),
-    )
-
-
-def _run(segment: Segment, script: Script) -> ModelAnswer | Suspended | Failed:
-    return async_to_sync(_loop(segment, script).run)()
-
-
-def _again(segment: Segment) -> Segment:
-    """The worker dies; the reaper gives the run to another one."""
-    AgentRun.objects.filter(id=segment.run.id).update(
-        lease_expires_at=clock.database_now() - lifecycle.LEASE_TIME
-    )
-    queue.reap()
-    return claim(segment.run, owner="other")
+    with registered() as box:
+        yield box
 
 
 def test_a_text_is_the_answer() -> None:
-    segment = _segment()
+    segment = new_segment()
 
-    ended = _run(segment, Script("hello"))
+    ended = run_loop(segment, Script("hello"))
 
     assert ended == ModelAnswer(text="hello")
     assert segment.run.rounds == 1
 
 
 def test_the_system_prompt_goes_along_and_is_not_stored() -> None:
-    segment = _segment(system_prompt="be brief")
+    segment = new_segment(system_prompt="be brief")
     script = Script("hello")
 
-    _run(segment, script)
+    run_loop(segment, script)
 
     assert script.seen[0][1].instructions == "be brief"
     assert "be brief" not in (segment.run.checkpoint or "")
@@ -186,7 +74,7 @@ def test_a_tool_runs_and_the_model_sees_its_result(toolbox: Toolbox) -> None:
     toolbox.add("look", says="seen")
     script = Script([("look", '{"value": 3}')], "done")
 
-    ended = _run(_segment("look"), script)
+    ended = run_loop(new_segment("look"), script)
 
     assert ended == ModelAnswer(text="done")
     assert toolbox.ran == [("look", 3)]
@@ -197,7 +85,7 @@ def test_calls_of_a_turn_run_in_order(toolbox: Toolbox) -> None:
     toolbox.add("look")
     calls = [("look", f'{{"value": {n}}}') for n in (1, 2, 3)]
 
-    _run(_segment("look"), Script(calls, "done"))
+    run_loop(new_segment("look"), Script(calls, "done"))
 
     assert toolbox.ran == [("look", 1), ("look", 2), ("look", 3)]
 
@@ -224,7 +112,7 @@ def test_what_goes_wrong_in_a_call_is_a_result_for_the_model(
     toolbox.add("refusing", says=ToolError("Not today."))
     script = Script([call], "done")
 
-    ended = _run(_segment("look", "broken", "refusing"), script)
+    ended = run_loop(new_segment("look", "broken", "refusing"), script)
 
     assert ended == ModelAnswer(text="done")
     [(outcome, content)] = script.results()
@@ -239,7 +127,7 @@ def test_a_long_result_is_cut_before_it_reaches_the_transcript(
     toolbox.add("look", says="ü" * 40_000)
     script = Script([("look", "{}")], "done")
 
-    _run(_segment("look"), script)
+    run_loop(new_segment("look"), script)
 
     [(_, content)] = script.results()
     assert content.startswith("ü" * 25_000)
@@ -251,7 +139,7 @@ def test_a_tool_the_owner_may_not_use_is_not_offered(toolbox: Toolbox) -> None:
     toolbox.add("look", permission="agent_runs.decide_run")
     script = Script([("look", "{}")], "done")
 
-    _run(_segment("look"), script)
+    run_loop(new_segment("look"), script)
 
     assert script.seen[0][1].function_tools == []
     assert toolbox.ran == []
@@ -270,7 +158,7 @@ def test_a_tool_that_is_taken_away_meanwhile_does_not_run(toolbox: Toolbox) -> N
 
     toolbox.tools[1] = dataclasses.replace(stop, execute=switch_off)
 
-    ended = _run(_segment("look", "stop"), script)
+    ended = run_loop(new_segment("look", "stop"), script)
 
     assert ended == ModelAnswer(text="done")
     assert toolbox.ran == []
@@ -289,7 +177,7 @@ def test_at_the_round_limit_one_call_without_tools_gives_the_answer(
     toolbox.add("look")
     script = Script([("look", "{}")], [("look", "{}")], "that is all")
 
-    ended = _run(_segment("look", max_rounds=2), script)
+    ended = run_loop(new_segment("look", max_rounds=2), script)
 
     assert ended == ModelAnswer(text="that is all", is_truncated=True)
     assert len(toolbox.ran) == 1
@@ -303,8 +191,8 @@ def test_at_the_round_limit_one_call_without_tools_gives_the_answer(
 def test_a_last_answer_that_is_none_fails_the_run(toolbox: Toolbox, last: Step) -> None:
     toolbox.add("look")
 
-    ended = _run(
-        _segment("look", max_rounds=1), Script([("look", "{}")], last, "too late")
+    ended = run_loop(
+        new_segment("look", max_rounds=1), Script([("look", "{}")], last, "too late")
     )
 
     assert ended == Failed(reason=EndReason.MAX_ROUNDS)
@@ -314,7 +202,7 @@ def test_an_endless_tool_loop_ends_after_twenty_rounds(toolbox: Toolbox) -> None
     toolbox.add("look")
     script = Script([("look", "{}")])
 
-    ended = _run(_segment("look", max_rounds=20), script)
+    ended = run_loop(new_segment("look", max_rounds=20), script)
 
     assert ended == Failed(reason=EndReason.MAX_ROUNDS)
     assert (len(script.seen), len(toolbox.ran)) == (21, 19)
@@ -322,7 +210,7 @@ def test_an_endless_tool_loop_ends_after_twenty_rounds(toolbox: Toolbox) -> None
 
 def test_an_empty_answer_fails_the_run() -> None:
     """R4: a run that ends without an answer is failed."""
-    ended = _run(_segment(), Script(""))
+    ended = run_loop(new_segment(), Script(""))
 
     assert isinstance(ended, Failed)
     assert ended.reason == EndReason.PROVIDER_FAILED
@@ -340,7 +228,7 @@ def test_nothing_of_a_turn_runs_while_a_person_has_to_approve(
     toolbox.add("write", needs_approval=True)
     turn = [("look", "{}"), ("ask", "{}"), ("write", "{}")]
 
-    ended = _run(_segment("look", "ask", "write"), Script(turn, "done"))
+    ended = run_loop(new_segment("look", "ask", "write"), Script(turn, "done"))
 
     assert isinstance(ended, Suspended)
     assert ended.target == RunState.WAITING_FOR_APPROVAL
@@ -349,19 +237,15 @@ def test_nothing_of_a_turn_runs_while_a_person_has_to_approve(
 
 def _decide(segment: Segment, ended: object, **decided: Any) -> Segment:
     """The run is set aside, somebody decides, and another worker goes on."""
-    assert isinstance(ended, Suspended)
-    now, waiting_id = clock.database_now(), ended.waiting.id
+    waits = set_aside(segment, ended)
     if "is_approved" in decided:
-        decided["approval_id"] = waiting_id
-    assert lifecycle.suspend(
-        segment.lease, ended.target, waiting=ended.waiting, now=now
-    )
+        decided["approval_id"] = waits.waiting.id
     assert lifecycle.resume(
         segment.run.id,
-        ended.target,
-        waiting_id=waiting_id,
+        waits.target,
+        waiting_id=waits.waiting.id,
         pending=Decisions(**decided).dump(),
-        now=now,
+        now=clock.database_now(),
     )
     return claim(segment.run)
 
@@ -372,16 +256,16 @@ def test_an_approved_turn_goes_on_to_its_questions_and_then_runs(
     toolbox.add_question("ask")
     toolbox.add("write", needs_approval=True)
     script = Script([("ask", "{}"), ("write", "{}")], "done")
-    segment = _segment("ask", "write")
+    segment = new_segment("ask", "write")
 
-    segment = _decide(segment, _run(segment, script), is_approved=True)
-    asked = _run(segment, script)
+    segment = _decide(segment, run_loop(segment, script), is_approved=True)
+    asked = run_loop(segment, script)
     assert isinstance(asked, Suspended)
     assert (asked.target, toolbox.ran) == (RunState.WAITING_FOR_INPUT, [])
 
     answers = {asked.waiting.key: Answer(value="blue")}
     segment = _decide(segment, asked, answers=answers)
-    ended = _run(segment, script)
+    ended = run_loop(segment, script)
 
     assert ended == ModelAnswer(text="done")
     assert toolbox.ran == [("write", 0)]
@@ -392,10 +276,10 @@ def test_a_denied_turn_is_told_to_the_model_which_goes_on(toolbox: Toolbox) -> N
     """T14."""
     toolbox.add("write", needs_approval=True)
     script = Script([("write", "{}")], "fine without")
-    segment = _segment("write")
+    segment = new_segment("write")
 
-    segment = _decide(segment, _run(segment, script), is_approved=False)
-    ended = _run(segment, script)
+    segment = _decide(segment, run_loop(segment, script), is_approved=False)
+    ended = run_loop(segment, script)
 
     assert ended == ModelAnswer(text="fine without")
     assert script.results() == [("denied", DENIED)]
@@ -410,13 +294,13 @@ def test_a_second_worker_goes_on_after_the_last_model_answer(toolbox: Toolbox) -
     toolbox.add("look", says="seen")
     toolbox.add("die", says="")
     script = Script([("look", "{}"), ("stop", "{}")], "done")
-    first = _segment("look", "stop")
+    first = new_segment("look", "stop")
     killing = Toolbox()
     killing.add("stop")
     registry.register_provider(killing)
     try:
         _crash_at_the_second_tool(first, script, killing)
-        ended = _run(_again(first), script)
+        ended = run_loop(after_a_death(first), script)
     finally:
         registry.unregister_provider(killing)
 
@@ -447,22 +331,18 @@ def _crash_at_the_second_tool(
         )
     ]
     with pytest.raises(Killed):
-        _run(segment, script)
+        run_loop(segment, script)
     killing.tools = [tool]
 
 
 def test_a_write_is_marked_before_it_runs(toolbox: Toolbox) -> None:
     """R11: from then on the run never starts over."""
     toolbox.add("write", effect=Effect.NON_IDEMPOTENT_WRITE)
-    segment = _segment("write")
+    segment = new_segment("write")
 
-    _run(segment, Script([("write", "{}")], "done"))
+    run_loop(segment, Script([("write", "{}")], "done"))
 
     assert AgentRun.objects.get(id=segment.run.id).has_effects
-
-
-class KilledError(BaseException):
-    pass
 
 
 def _kill_within(toolbox: Toolbox, effect: Effect) -> Script:
@@ -474,11 +354,11 @@ def _kill_within(toolbox: Toolbox, effect: Effect) -> Script:
 def test_a_write_that_had_begun_is_not_begun_again(toolbox: Toolbox) -> None:
     """Invariant 4, R12: nobody knows how far it got."""
     script = _kill_within(toolbox, Effect.NON_IDEMPOTENT_WRITE)
-    first = _segment("write")
+    first = new_segment("write")
     with pytest.raises(KilledError):
-        _run(first, script)
+        run_loop(first, script)
 
-    ended = _run(_again(first), script)
+    ended = run_loop(after_a_death(first), script)
 
     assert ended == Failed(reason=EndReason.LEASE_LOST_AFTER_WRITE)
     assert len(toolbox.ran) == 1
@@ -486,13 +366,13 @@ def test_a_write_that_had_begun_is_not_begun_again(toolbox: Toolbox) -> None:
 
 def test_an_idempotent_write_is_begun_again(toolbox: Toolbox) -> None:
     script = _kill_within(toolbox, Effect.IDEMPOTENT_WRITE)
-    first = _segment("write")
+    first = new_segment("write")
     with pytest.raises(KilledError):
-        _run(first, script)
+        run_loop(first, script)
     toolbox.tools.clear()
     toolbox.add("write", effect=Effect.IDEMPOTENT_WRITE)
 
-    ended = _run(_again(first), script)
+    ended = run_loop(after_a_death(first), script)
 
     assert ended == ModelAnswer(text="done")
     assert len(toolbox.ran) == 2
@@ -504,19 +384,19 @@ def test_a_lower_round_limit_of_a_later_segment_still_gives_the_last_call(
     """R5."""
     toolbox.add("look", says=KilledError())
     script = Script([("look", "{}")], "that is all")
-    first = _segment("look", max_rounds=5)
+    first = new_segment("look", max_rounds=5)
     with pytest.raises(KilledError):
-        _run(first, script)
+        run_loop(first, script)
     type(first.run.configuration).objects.update(max_rounds=1)
 
-    ended = _run(_again(first), script)
+    ended = run_loop(after_a_death(first), script)
 
     assert ended == ModelAnswer(text="that is all", is_truncated=True)
 
 
 def test_a_canceled_run_starts_no_further_tool(toolbox: Toolbox) -> None:
     """R14: noticed at the next checkpoint."""
-    segment = _segment("cancel", "look")
+    segment = new_segment("cancel", "look")
 
     async def cancel(call: ToolCall) -> str:
         from asgiref.sync import sync_to_async
@@ -536,7 +416,7 @@ def test_a_canceled_run_starts_no_further_tool(toolbox: Toolbox) -> None:
     )
 
     with pytest.raises(SegmentEnded):
-        _run(segment, Script([("cancel", "{}"), ("look", "{}")], "done"))
+        run_loop(segment, Script([("cancel", "{}"), ("look", "{}")], "done"))
 
     assert toolbox.ran == []
 
@@ -545,7 +425,7 @@ def test_an_end_during_a_model_call_interrupts_it() -> None:
     """R14: within a second, however long the model would take."""
     import asyncio
 
-    segment = _segment()
+    segment = new_segment()
     cut: list[bool] = []
 
     async def hang(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
@@ -558,7 +438,7 @@ def test_an_end_during_a_model_call_interrupts_it() -> None:
         yield "never"
 
     script = Script()
-    loop = _loop(segment, script)
+    loop = loop_of(segment, script)
     loop.model = FunctionModel(stream_function=hang)
 
     with pytest.raises((SegmentEnded, asyncio.CancelledError)):
@@ -574,9 +454,9 @@ def test_events_tell_what_happened_as_far_as_the_level_lets_them(
     """R15."""
     toolbox.add("look", says="secret result")
     provider = factories.make_provider(answer_level="metadata")
-    segment = _segment("look", provider=provider)
+    segment = new_segment("look", provider=provider)
 
-    _run(segment, Script([("look", "{}")], "secret answer"))
+    run_loop(segment, Script([("look", "{}")], "secret answer"))
 
     events = list(segment.run.events.order_by("sequence"))
     assert [event.kind for event in events] == ["model", "tool", "model"]
