@@ -16,6 +16,7 @@ class A2AServerConfig(AppConfig):
             preconditions,
             projection,
             rules,
+            tool_audience,
         )
         from agent_runs import registries, signals
 
@@ -26,3 +27,4 @@ class A2AServerConfig(AppConfig):
         registries.register_segment_guard(preconditions.segment_problem)
         registries.register_purger(counters.forget_runs)
         registries.register_run_filter("client", clients.runs_of)
+        tool_audience.register()

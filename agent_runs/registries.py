@@ -5,9 +5,9 @@ Filled in `AppConfig.ready()`; registering the same function again changes nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from django.db.models import Q
@@ -17,12 +17,26 @@ from agent_runs.models import AgentRun
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from agent_runs.tools.grants import ManagedTool
+
 # Asked at the start of every segment; a sentence (for the log) refuses it (S73).
 SegmentGuard = Callable[[AgentRun], str | None]
 # Called in the purge's transaction before the runs go; returns what else went, by name.
 Purger = Callable[[Sequence[UUID]], Mapping[str, int]]
 # From a name that an operator typed to the runs it means; raises `NothingNamed`.
 RunFilter = Callable[[str], Q]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDescription:
+    """Where a run comes from, in words for operators: who asked, and for which skill."""
+
+    asker: str
+    skill: str
+
+
+# Given the runs of a page, describes those it knows, in one query.
+RunDescriber = Callable[[Collection[UUID]], Mapping[UUID, RunDescription]]
 
 
 class NothingNamed(LookupError):  # noqa: N818 -- an answer, not a failure
@@ -38,10 +52,30 @@ class PeriodicJob:
     run: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAudience:
+    """Whether runs that somebody starts by one skill are given a tool; problems: not."""
+
+    who: str
+    skill: str
+    url: str
+    problems: tuple[str, ...]
+
+
+class ToolAudienceSource(Protocol):
+    def __call__(
+        self, tool: ManagedTool, *, named: str = "", part: slice = ...
+    ) -> list[ToolAudience]:
+        """In a fixed order; `named` is a part of the name of whoever asks."""
+
+
 segment_guards: list[SegmentGuard] = []
 purgers: list[Purger] = []
 run_filters: dict[str, RunFilter] = {}
+run_describers: list[RunDescriber] = []
 periodic_jobs: dict[str, PeriodicJob] = {}
+# With the permission that whoever looks at a page of it needs.
+tool_audiences: dict[ToolAudienceSource, str] = {}
 
 
 def register_segment_guard(guard: SegmentGuard) -> None:
@@ -59,5 +93,22 @@ def register_run_filter(name: str, run_filter: RunFilter) -> None:
     run_filters[name] = run_filter
 
 
+def register_run_describer(describer: RunDescriber) -> None:
+    if describer not in run_describers:
+        run_describers.append(describer)
+
+
+def described(run_ids: Collection[UUID]) -> dict[UUID, RunDescription]:
+    """What upper packages know of these runs; a run may be missing."""
+    found: dict[UUID, RunDescription] = {}
+    for describer in run_describers:
+        found.update(describer(run_ids))
+    return found
+
+
 def register_periodic_job(job: PeriodicJob) -> None:
     periodic_jobs[job.name] = job
+
+
+def register_tool_audience(source: ToolAudienceSource, *, permission: str) -> None:
+    tool_audiences[source] = permission

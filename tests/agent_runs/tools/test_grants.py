@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.backends import BaseBackend
 from pydantic import BaseModel
 
 from agent_runs.effects import Effect
@@ -14,6 +15,9 @@ from tests import factories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_django import DjangoAssertNumQueries
+    from pytest_django.fixtures import SettingsWrapper
 
 pytestmark = pytest.mark.django_db
 
@@ -133,3 +137,42 @@ def test_names_what_a_run_may_not_use_any_more() -> None:
     """S73: what was added since does not count."""
     assert grants.withdrawn(["a", "b"], ["b", "c"]) == "It may not use a any more."
     assert grants.withdrawn(["a"], ["a", "c"]) is None
+
+
+# --- Many users at once ---------------------------------------------------------------
+
+NEEDED = "agent_runs.decide_run"
+
+
+class Generous(BaseBackend):
+    """Gives everybody everything, as a project's own backend may."""
+
+    def has_perm(self, user_obj: object, perm: str, obj: object = None) -> bool:
+        return True
+
+
+def test_finds_the_holders_among_many_by_one_query(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    """T3: their own permission or a group's, and only those that were asked about."""
+    own = factories.make_user(permissions=[NEEDED])
+    grouped, without = factories.make_user(), factories.make_user()
+    group = factories.make_group(members=[grouped])
+    group.permissions.set(own.user_permissions.all())
+    factories.make_user(permissions=[NEEDED])
+
+    with django_assert_num_queries(1):
+        found = grants.holders(NEEDED, [own, grouped, without])
+
+    assert found == {own.pk, grouped.pk}
+
+
+def test_another_backend_is_asked_about_each(settings: SettingsWrapper) -> None:
+    settings.AUTHENTICATION_BACKENDS = [f"{__name__}.Generous"]
+    user = factories.make_user()
+
+    assert grants.holders(NEEDED, [user]) == {user.pk}
+
+
+def test_a_permission_that_is_none_has_no_holders() -> None:
+    assert grants.holders("nonsense", [factories.make_user()]) == frozenset()
