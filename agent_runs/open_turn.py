@@ -160,7 +160,7 @@ class OpenTurn:
             return gate.answered(call, answer.text)
         if tool and tool.asks_client:
             return self._cannot_be_asked(call, tool)
-        if tool and tool.effect.is_write:
+        if tool and tool.effect.is_write and _fits(call, tool):
             await self._begin_write(call, tool)
             return await gate.execute(self.run_row, call, tool)
         return await interruptible(self.segment, gate.execute(self.run_row, call, tool))
@@ -182,15 +182,16 @@ class OpenTurn:
             # First of all the row is locked, which tells that the lease is ours.
             self.segment.store()
             result, written = gate.write(self.run_row, call, tool)
-            for write in written.writes if written else ():
+            writes = written.writes if written else ()
+            for write in writes:
                 self.segment.store(event=self._write_event(write, tool))
             self.transcript.journal.append(result)
             self.segment.store_checkpoint(
                 self.transcript.dump(),
                 event=self._tool_event(started),
-                **({"has_effects": True} if written else {}),
+                **({"has_effects": True} if writes else {}),
             )
-        self.run_row.has_effects = self.run_row.has_effects or bool(written)
+        self.run_row.has_effects = self.run_row.has_effects or bool(writes)
 
     def _write_event(self, write: Write, tool: Tool) -> NewEvent:
         workspace = self.run_row.workspace

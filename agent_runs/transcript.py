@@ -128,6 +128,8 @@ class Transcript:
         self.messages.append(ModelRequest(parts=[r.part() for r in self.journal]))
         self.journal = []
         self.decisions = Decisions()
+        # A later turn may use the same ids.
+        self.begun = ""
 
     def with_instructions(self, instructions: str) -> list[ModelMessage]:
         """The messages as they are sent: the newest request carries the instructions."""
