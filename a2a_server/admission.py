@@ -17,7 +17,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Count
 
-from a2a_server import counters, documents, messages, skills
+from a2a_server import contexts, counters, documents, messages, skills
 from a2a_server.documents import Document, TaskName
 from a2a_server.errors import Reason, refuse
 from a2a_server.models import Client, Profile, Task, TaskEvent, TaskState
@@ -73,7 +73,23 @@ def store(new: NewTask, *, now: datetime) -> Task:
 def _equipped(new: NewTask) -> NewTask:
     """With what its run is given; read before anything is locked."""
     user_id = new.caller.technical_user_id
-    return replace(new, tools=skills.given_tools(new.profile, user_id=user_id))
+    return replace(
+        new,
+        tools=skills.given_tools(new.profile, user_id=user_id),
+        run_input=_remembering(new),
+    )
+
+
+def _remembering(new: NewTask) -> RunInput:
+    """With what was said earlier, where the client named a context (S49)."""
+    if not new.profile.remember_context or not new.request.message.context_id:
+        return new.run_input
+    earlier = contexts.earlier_turns(
+        client_id=new.caller.client_id,
+        profile_id=new.profile.pk,
+        context_id=new.context_id,
+    )
+    return replace(new.run_input, earlier=earlier)
 
 
 _LOCK_CLIENT: Final = Select(

@@ -63,7 +63,7 @@ _INSERT: Final = Insert(
     "tools",
     "answer_level",
     "request",
-    events_written=1,
+    "events_written",
     **{
         name: value(AgentRun, name, "now")
         for name in ("created_at", "due_at", "nudged_at", "state_changed_at")
@@ -88,6 +88,7 @@ def enqueue(
     """
     level = configuration.provider.answer_level if configuration else AnswerLevel.FULL
     run_id = uuid.uuid4()
+    first = _first_events(run_input, level)
     _INSERT.execute(
         id=run_id,
         owner_id=owner.pk,
@@ -98,11 +99,24 @@ def enqueue(
         tools=list(tools),
         answer_level=level,
         request=field_of(AgentRun, "request").seal(run_id, dump_input(run_input)),
+        events_written=len(first),
         now=now,
     )
-    events.insert_as(1, run_id, _request_event(run_input, level), now=now)
+    for sequence, event in enumerate(first, 1):
+        events.insert_as(sequence, run_id, event, now=now)
     nudges.nudge_on_commit(run_id)
     return run_id
+
+
+def _first_events(run_input: RunInput, level: str) -> list[NewEvent]:
+    request = _request_event(run_input, level)
+    return [request, _context_event(run_input)] if run_input.earlier else [request]
+
+
+def _context_event(run_input: RunInput) -> NewEvent:
+    length = sum(len(turn.text) for turn in run_input.earlier)
+    facts = {"earlier_messages": len(run_input.earlier), "text_length": length}
+    return NewEvent(kind=EventKind.CONTEXT, facts=facts)
 
 
 def _request_event(run_input: RunInput, level: str) -> NewEvent:
