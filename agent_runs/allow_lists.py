@@ -46,7 +46,7 @@ _PROTECTED_MODELS = (
 # Words of a field's name that make it a secret.
 _SECRET_WORDS = frozenset(
     {"password", "passwd", "pwd", "passphrase", "passcode", "secret", "secrets"}
-    | {"token", "tokens", "credential", "credentials", "apikey", "otp", "pin"}
+    | {"token", "tokens", "credential", "credentials", "apikey", "otp"}
 )
 _SECRET_PARTS = ("api_key", "private_key", "access_key", "encryption_key")
 
@@ -113,7 +113,7 @@ def _allowed(setting: str) -> dict[str, AllowedModel]:
 def _allowed_model(label: str, names: Sequence[str]) -> AllowedModel:
     model = apps.get_model(label)
     fields = tuple(model._meta.get_field(name) for name in dict.fromkeys(names))
-    return AllowedModel(model=model, fields=fields)  # type: ignore[arg-type]
+    return AllowedModel(model=model, fields=fields)
 
 
 # --- What is wrong --------------------------------------------------------------------

@@ -12,8 +12,10 @@ class AgentRunsConfig(AppConfig):
 
         from agent_runs import checks, handlers, periodic, retention, rules, store
         from agent_runs.llm_text import TextHandler
+        from agent_runs.tools import builtin, registry
 
         handlers.register(TextHandler())
+        registry.register_provider(builtin.tools)
         periodic.register_own_jobs()
         retention.register_jobs()
         checks.register()

@@ -10,6 +10,8 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
+from agent_runs import allow_lists
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -86,6 +88,17 @@ def check_days(
     ]
 
 
+def check_allow_lists(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """What is wrongly listed is refused at use too."""
+    return [
+        checks.Error(problem.sentence, hint=problem.hint, id=problem.check_id)
+        for setting in (allow_lists.READABLE, allow_lists.WRITABLE)
+        for problem in allow_lists.problems(setting)
+    ]
+
+
 def check_database(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
@@ -127,5 +140,11 @@ def _check_sqlite(options: dict[str, Any]) -> list[checks.CheckMessage]:
 
 
 def register() -> None:
-    for check in (check_encryption_keys, check_secret_key, check_days, check_database):
+    for check in (
+        check_encryption_keys,
+        check_secret_key,
+        check_days,
+        check_allow_lists,
+        check_database,
+    ):
         checks.register(check)

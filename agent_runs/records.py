@@ -76,10 +76,19 @@ def _from_json(field: Field, given: JSONValue) -> Any:
         return given
     if isinstance(given, bool) and not isinstance(field, models.BooleanField):
         raise ValueError
+    if isinstance(given, float) and isinstance(field, models.IntegerField):
+        # Python would cut the rest off.
+        return _whole(given)
     value = field.to_python(given)
     if isinstance(value, datetime) and timezone.is_naive(value):
         return timezone.make_aware(value)
     return value
+
+
+def _whole(number: float) -> int:
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
 
 
 # --- Digest ---------------------------------------------------------------------------
@@ -128,7 +137,8 @@ def _names_of(field: Field, values: Iterable[JSONValue]) -> dict[str, str]:
     wanted = [value for value in values if value is not None]
     if not wanted:
         return {}
-    found = field.related_model._base_manager.filter(**{f"{target}__in": wanted})  # type: ignore[union-attr]
+    rows = field.related_model._base_manager  # type: ignore[union-attr]  # noqa: SLF001
+    found = rows.filter(**{f"{target}__in": wanted})
     return {str(getattr(record, target)): str(record) for record in found}
 
 

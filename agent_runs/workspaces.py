@@ -27,10 +27,11 @@ from agent_runs.store import STORE_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
     from uuid import UUID
 
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-    from django.db.models import Model
+    from django.db.models import Manager, Model, QuerySet
 
     from agent_runs.allow_lists import AllowedModel
     from agent_runs.contents import JSONValue
@@ -44,6 +45,9 @@ PERMISSION = "agent_runs.publish_draft"
 _CHANGED = (
     "The record was changed since the draft was made. Discard the draft, and have it "
     "drafted anew."
+)
+_REVISED = (
+    "The draft was revised since you opened it. Look at it again before you publish."
 )
 _GONE = "The record was deleted since the draft was made. Discard the draft."
 _IN_THE_WAY = "Another record is in the way, or one that it refers to is gone."
@@ -136,7 +140,12 @@ def live_record(draft: Draft) -> Model | None:
     model = _model_of(draft)
     if model is None or not draft.object_id:
         return None
-    return model._base_manager.filter(pk=draft.object_id).first()
+    return _rows(model).filter(pk=draft.object_id).first()
+
+
+def _rows(model: type[Model]) -> Manager[Model]:
+    """All of them, whatever the app's own manager leaves out."""
+    return model._base_manager  # noqa: SLF001 -- Django's documented name
 
 
 def outdated(draft: Draft) -> str:
@@ -163,11 +172,16 @@ def permission_problem(draft: Draft, user: AbstractBaseUser | AnonymousUser) -> 
     return ""
 
 
-def publish(draft_id: UUID, *, user: AbstractBaseUser) -> Model:
-    """Make it live: all of it, or `PublishRefused` and nothing."""
+def publish(
+    draft_id: UUID, *, user: AbstractBaseUser, seen_at: datetime | None = None
+) -> Model:
+    """Make it live: all of it, or `PublishRefused` and nothing.
+
+    `seen_at` is the `changed_at` of what the person saw: its run may revise a draft.
+    """
     try:
         with transaction.atomic():
-            return _publish(_locked(draft_id), user)
+            return _publish(_locked(draft_id, seen_at=seen_at), user)
     except IntegrityError:
         # PostgreSQL looks at some references at the commit only.
         raise PublishRefused(_IN_THE_WAY) from None
@@ -181,7 +195,7 @@ def discard(draft_id: UUID, *, user: AbstractBaseUser) -> None:
         _decide(_locked(draft_id), DraftState.DISCARDED, user)
 
 
-def _locked(draft_id: UUID) -> Draft:
+def _locked(draft_id: UUID, *, seen_at: datetime | None = None) -> Draft:
     found = Draft.objects.select_related("content_type").select_for_update(of=("self",))
     draft = found.filter(id=draft_id).first()
     if draft is None:
@@ -190,6 +204,8 @@ def _locked(draft_id: UUID) -> Draft:
         raise PublishRefused(
             f"The draft is {draft.get_state_display().lower()} already."
         )
+    if seen_at is not None and draft.changed_at != seen_at:
+        raise PublishRefused(_REVISED)
     return draft
 
 
@@ -203,9 +219,9 @@ def _publish(draft: Draft, user: AbstractBaseUser) -> Model:
     with _refusing(draft, allowed.model):
         _fill(record, allowed, values)
         _save(record, values, is_new=is_new)
-    draft.object_id = str(record.pk)
+        draft.object_id = str(record.pk)
+        _log(record, draft, user, values)
     _decide(draft, DraftState.PUBLISHED, user)
-    _log(record, draft, user, values)
     return record
 
 
@@ -225,7 +241,7 @@ def _still_allowed(draft: Draft, values: Values) -> AllowedModel:
 
 
 def _locked_record(draft: Draft, allowed: AllowedModel) -> Model:
-    found = allowed.model._base_manager.select_for_update()
+    found = _rows(allowed.model).select_for_update()
     record = found.filter(pk=draft.object_id).first()
     if record is None:
         raise PublishRefused(_GONE)
@@ -291,7 +307,7 @@ def _log(record: Model, draft: Draft, user: AbstractBaseUser, values: Values) ->
     done = {"added": {}} if is_new else {"changed": {"fields": list(values)}}
     LogEntry.objects.log_actions(
         user.pk,
-        [record],  # type: ignore[arg-type]
+        [record],
         ADDITION if is_new else CHANGE,
         change_message=[done],
         single_object=True,
@@ -317,7 +333,7 @@ class Proposal:
         return DraftKind.CHANGE if self.base_digest else DraftKind.CREATE
 
 
-def drafts_of(run: AgentRun, model: type[Model]) -> Any:
+def drafts_of(run: AgentRun, model: type[Model]) -> QuerySet[Draft]:
     """The run's own open drafts, as a query: what its later reads see (T15)."""
     return Draft.objects.filter(
         run=run,
