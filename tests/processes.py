@@ -53,6 +53,10 @@ def free_port() -> int:
         return port
 
 
+def manage_argv(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "manage.py", *arguments)
+
+
 def wait_until(
     check: Callable[[], object], *, seconds: float = 30.0, what: str = "condition"
 ) -> None:
@@ -252,9 +256,8 @@ class Installation:
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run `manage.py` to its end."""
-        argv = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
-            argv,
+            manage_argv(*arguments),
             cwd=ROOT,
             env=self.environment | environment,
             stdin=subprocess.DEVNULL,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from django.apps import AppConfig
 
 
@@ -10,7 +12,12 @@ class DrillConfig(AppConfig):
 
     def ready(self) -> None:
         from agent_runs import handlers
+        from agent_runs.tools import registry
+        from tests.drill import points, tools
         from tests.drill.handlers import HANDLERS
 
         for handler in HANDLERS:
             handlers.register(handler)
+        registry.register_provider(tools.provide)
+        if "DRILL_POINTS" in os.environ:
+            points.install()

@@ -25,6 +25,7 @@ class Visit:
     name: str
     pid: int
     connection: socket.socket
+    number: int = 1
     left: threading.Event = field(default_factory=threading.Event)
 
     def open(self) -> None:
@@ -41,6 +42,7 @@ class Gate:
         self.port = port
         self._visits: list[Visit] = []
         self._open: set[str] = set()
+        self._held: set[tuple[str, int]] = set()
         self._is_wide_open = False
         self._changed = threading.Condition()
 
@@ -77,17 +79,35 @@ class Gate:
 
     def open_for_all(self) -> None:
         with self._changed:
+            self._held.clear()
+        self.open_for_others()
+
+    def open_for_others(self) -> None:
+        """Let everybody pass but whom `hold` names."""
+        with self._changed:
             self._is_wide_open = True
         self._let_pass()
 
+    def shut(self) -> None:
+        """Whoever comes from now on waits."""
+        with self._changed:
+            self._is_wide_open = False
+
+    def hold(self, name: str, *, number: int = 1) -> None:
+        """The visit of that name and number waits, also while others pass."""
+        with self._changed:
+            self._held.add((name, number))
+
     def _let_pass(self) -> None:
         with self._changed:
-            waiting = [visit for visit in self._visits if self._is_free(visit.name)]
+            waiting = [visit for visit in self._visits if self._is_free(visit)]
         for visit in waiting:
             visit.open()
 
-    def _is_free(self, name: str) -> bool:
-        return self._is_wide_open or name in self._open
+    def _is_free(self, visit: Visit) -> bool:
+        if (visit.name, visit.number) in self._held:
+            return False
+        return self._is_wide_open or visit.name in self._open
 
     def _wait(self, check: Callable[[], bool], seconds: float, what: str) -> None:
         with self._changed:
@@ -97,9 +117,10 @@ class Gate:
 
     def _arrive(self, visit: Visit) -> bool:
         with self._changed:
+            visit.number += sum(each.name == visit.name for each in self._visits)
             self._visits.append(visit)
             self._changed.notify_all()
-            return self._is_free(visit.name)
+            return self._is_free(visit)
 
 
 class _Server(socketserver.ThreadingTCPServer):

@@ -6,41 +6,17 @@ to the world is its visits there: the gate counts them, whatever becomes of the 
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 from typing import TYPE_CHECKING, ClassVar
 
 from agent_runs.contents import Result, TextPart, text_output
 from agent_runs.effects import Effect
 from agent_runs.handlers import PlainHandler
+from tests.drill.visiting import visit
 
 if TYPE_CHECKING:
     from agent_runs.handlers import RunContext
 
 STEPS = 3
-_LOOK_UP_SECONDS = 0.1
-
-
-def visit(name: str, context: RunContext) -> None:
-    """Wait at the gate; raise what `context.check` raises meanwhile."""
-    address = "127.0.0.1", int(os.environ["DRILL_GATE_PORT"])
-    with socket.create_connection(address) as connection:
-        hello = {"name": name, "pid": os.getpid()}
-        connection.sendall(json.dumps(hello).encode() + b"\n")
-        connection.settimeout(_LOOK_UP_SECONDS)
-        while not _is_open(connection):
-            context.check()
-
-
-def _is_open(connection: socket.socket) -> bool:
-    try:
-        word = connection.recv(1)
-    except TimeoutError:
-        return False
-    if not word:
-        raise ConnectionError("the gate went away")
-    return True
 
 
 class ReadOnly(PlainHandler):
@@ -48,7 +24,7 @@ class ReadOnly(PlainHandler):
     effect: ClassVar[Effect] = Effect.READ_ONLY
 
     def run(self, context: RunContext) -> Result:
-        visit(context.input.text, context)
+        visit(context.input.text, context.check)
         return Result(outputs=(text_output(f"{context.input.text} is done"),))
 
 
@@ -73,7 +49,7 @@ class Stepwise(PlainHandler):
     def run(self, context: RunContext) -> Result:
         done = context.checkpoint_state
         for step in range(done + 1 if isinstance(done, int) else 1, STEPS + 1):
-            visit(f"{context.input.text}/{step}", context)
+            visit(f"{context.input.text}/{step}", context.check)
             context.checkpoint(step)
         return Result(outputs=(text_output(f"{context.input.text} is done"),))
 
@@ -85,7 +61,7 @@ class Answering(ReadOnly):
     answers_with_message: ClassVar[bool] = True
 
     def run(self, context: RunContext) -> Result:
-        visit(context.input.text, context)
+        visit(context.input.text, context.check)
         return Result(message=(TextPart(text=f"{context.input.text} is done"),))
 
 

@@ -56,16 +56,22 @@ class Stand:
 
     def start_all_workers(self, *, concurrency: int = 8) -> Process:
         """What a larger installation runs beside the web; gives the worker of runs."""
+        argv = launch.celery_worker(concurrency=concurrency)
+        worker = self.site.start("celery", argv)
+        self.start_periodic_jobs()
+        worker.wait_for_line(r"runs@.* ready\.")
+        return worker
+
+    def start_periodic_jobs(self) -> None:
+        """Reaper and the like, in a process of their own as in a larger installation."""
         schedule = str(self.site.directory / "beat-schedule")
         argvs = {
-            "celery": launch.celery_worker(concurrency=concurrency),
             "celery-periodic": launch.celery_periodic_worker(),
             "beat": launch.celery_beat(schedule),
         }
         started = [self.site.start(name, argv) for name, argv in argvs.items()]
         for process in started:
-            process.wait_for_line(r"(runs|jobs)@.* ready\.|beat: Starting")
-        return started[0]
+            process.wait_for_line(r"jobs@.* ready\.|beat: Starting")
 
     def pretend_a_worker(self, *, seen_ago: float = 0.0) -> None:
         """A heartbeat of a worker that takes nothing."""
@@ -122,9 +128,9 @@ def stand(
             directory,
             database=database,
             redis_url=redis_url,
-            EXTRA_APPS="tests.drill",
-            DRILL_GATE_PORT=str(opened.port),
-            **environment,
+            **{"EXTRA_APPS": "tests.drill"}
+            | {"DRILL_GATE_PORT": str(opened.port)}
+            | environment,
         ) as site,
     ):
         yield Stand(site=site, gate=opened, _resources=resources)

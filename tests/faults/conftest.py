@@ -6,12 +6,20 @@ import pytest
 
 from tests import redis_server
 from tests.drill.stand import Stand, stand
+from tests.faults import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.redis_server import RedisServer
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if lines := list(report.table()):
+        terminalreporter.section("accidents and what came of them")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture
@@ -25,6 +33,14 @@ def drill(tmp_path: Path, postgresql: str, redis_url: str) -> Iterator[Stand]:
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[RedisServer]:
     with redis_server.running(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def module_broker(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RedisServer]:
+    with redis_server.running(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from tests import peer as peers
 from tests import processes
+from tests.faults.store_server import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,46 +22,6 @@ pytestmark = [
     pytest.mark.services,
     pytest.mark.timeout(240),
 ]
-
-
-class Store:
-    """The installation's database, seen by whoever runs the server."""
-
-    def __init__(self, database_url: str) -> None:
-        server, _, self.name = database_url.rpartition("/")
-        self._connection = psycopg.connect(f"{server}/postgres", autocommit=True)
-
-    def cut_connections(self) -> int:
-        """How many were open."""
-        cut = self._connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-            [self.name],
-        )
-        return len(cut.fetchall())
-
-    def was_asked(self, beginning: str) -> bool:
-        """Whether the last statement of a connection begins so."""
-        found = self._connection.execute(
-            "SELECT FROM pg_stat_activity WHERE datname = %s AND starts_with(query, %s)",
-            [self.name, beginning],
-        )
-        return found.rowcount > 0
-
-    def go_away(self) -> None:
-        self._accept(False)
-        self.cut_connections()
-
-    def come_back(self) -> None:
-        self._accept(True)
-
-    def close(self) -> None:
-        self.come_back()
-        self._connection.close()
-
-    def _accept(self, does_accept: bool) -> None:
-        statement = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
-        name, value = sql.Identifier(self.name), sql.Literal(does_accept)
-        self._connection.execute(statement.format(name, value))
 
 
 @pytest.fixture

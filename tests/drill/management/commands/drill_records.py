@@ -1,7 +1,11 @@
 """`manage.py drill_records JSON`: skills and clients for a test; prints the tokens.
 
-{"skills": {"<skill id>": {"handler": …, "quota": …, "model_url": …}},
- "clients": {"<name>": {"skills": […], "task_limit": …}}}
+{"skills": {"<skill id>": {"handler": …, "quota": …, "model_url": …, "tools": […]}},
+ "clients": {"<name>": {"skills": […], "task_limit": …, "workspace": "<name>",
+                        "permissions": ["<app>.<codename>"]}}}
+
+Tools that a skill has are enabled, whatever they declare, and a skill that has some may
+write.
 """
 
 from __future__ import annotations
@@ -12,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand
 
 from a2a_server.models import Client
+from agent_runs.models import ToolSetting, Workspace
 from agent_runs.models.llm import ProviderKind
 from tests import factories
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Sequence
 
     from a2a_server.models import Profile
     from agent_runs.models import LLMConfiguration
@@ -43,13 +49,22 @@ class Command(BaseCommand):
 
 
 def _make_skill(
-    skill_id: str, *, handler: str, quota: int = 0, model_url: str = ""
+    skill_id: str,
+    *,
+    handler: str,
+    quota: int = 0,
+    model_url: str = "",
+    tools: Sequence[str] = (),
 ) -> Profile:
+    for name in tools:
+        ToolSetting.objects.update_or_create(name=name, defaults={"enabled": True})
     return factories.make_profile(
         skill_id,
         handler=handler,
         active_task_quota=quota,
         configuration=_make_configuration(model_url) if model_url else None,
+        tools=list(tools),
+        may_write=bool(tools),
     )
 
 
@@ -61,14 +76,26 @@ def _make_configuration(model_url: str) -> LLMConfiguration:
 
 
 def _make_client(
-    name: str, known: dict[str, Profile], *, skills: list[str], task_limit: int = 100
+    name: str,
+    known: dict[str, Profile],
+    *,
+    skills: list[str],
+    task_limit: int = 100,
+    workspace: str = "",
+    permissions: Sequence[str] = (),
 ) -> Client:
     # The factories count from one in every process.
     number = 1_000 + Client.objects.count()
+    user = factories.make_user(f"user-of-{name}", permissions=permissions)
     return factories.make_client(
         name,
         token=factories.Token(number),
-        technical_user=factories.make_user(f"user-of-{name}"),
+        technical_user=user,
         profiles=[known[skill_id] for skill_id in skills],
         task_limit=task_limit,
+        workspace=_workspace(workspace) if workspace else None,
     )
+
+
+def _workspace(name: str) -> Workspace:
+    return Workspace.objects.get_or_create(name=name)[0]
