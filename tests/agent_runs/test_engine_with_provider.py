@@ -39,7 +39,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def server() -> Iterator[OpenAIServer]:
     with openai_server.running() as server:
         yield server
-    # Its connection would keep the test database from being dropped.
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _supervisor_rests() -> Iterator[None]:
+    """Its connection would keep the test database from being dropped."""
+    yield
     assert supervisor.idle.wait(5)
 
 

@@ -117,12 +117,17 @@ class Asking(PlainHandler):
         return Result(note=type(self).work(context))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _supervisor_rests() -> Iterator[None]:
     """Its connection would keep the test database from being dropped."""
     yield
-    handlers.unregister(Asking.name)
     assert supervisor.supervisor.idle.wait(5)
+
+
+@pytest.fixture(autouse=True)
+def _no_handler_stays() -> Iterator[None]:
+    yield
+    handlers.unregister(Asking.name)
 
 
 def _queued(
