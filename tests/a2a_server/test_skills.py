@@ -331,7 +331,7 @@ def _toolbox() -> Iterator[None]:
         toolbox.reader("open"),
         toolbox.reader("permitted", permission=NEEDED),
         toolbox.reader("off", enabled_by_default=False),
-        toolbox.Writer("writer").tool,
+        toolbox.Writer("writer"),
     ):
         yield
 

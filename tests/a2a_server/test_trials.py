@@ -61,7 +61,7 @@ def test_a_trial_is_the_run_that_the_clients_message_would_be(
     partner: Client, tester: User
 ) -> None:
     """O2, S50: its technical user, workspace, tools and configuration; and no task."""
-    with toolbox.registered(toolbox.reader(), toolbox.Writer().tool):
+    with toolbox.registered(toolbox.reader(), toolbox.Writer()):
         run = start(partner, tester, "Sum up.")
 
     profile = partner.profiles.get()
@@ -233,7 +233,7 @@ def test_a_right_that_is_withdrawn_ends_a_trial_like_a_task(
     partner: Client, tester: User, change: Callable[[Client], object], word: str
 ) -> None:
     """S73."""
-    with toolbox.registered(toolbox.reader(), toolbox.Writer().tool):
+    with toolbox.registered(toolbox.reader(), toolbox.Writer()):
         run = start(partner, tester)
         change(partner)
 

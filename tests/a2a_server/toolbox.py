@@ -35,10 +35,11 @@ def asker(name: str = "asker", **values: Any) -> Tool:
 
 
 class Writer:
-    """Makes a tool that waits for an approval, and knows what it wrote."""
+    """A tool that waits for an approval; knows what it wrote, and can go away."""
 
     def __init__(self, name: str = "writer", **values: Any) -> None:
         self.written: list[str] = []
+        self.is_installed = True
         defaults = {"needs_approval": True, "supports_workspaces": True}
         self.tool = _tool(
             name,
@@ -59,9 +60,13 @@ def _tool(name: str, **values: Any) -> Tool:
 
 
 @contextmanager
-def registered(*tools: Tool) -> Iterator[None]:
-    def provide() -> tuple[Tool, ...]:
-        return tools
+def registered(*tools: Tool | Writer) -> Iterator[None]:
+    def provide() -> list[Tool]:
+        return [
+            tool.tool if isinstance(tool, Writer) else tool
+            for tool in tools
+            if isinstance(tool, Tool) or tool.is_installed
+        ]
 
     registry.register_provider(provide)
     try:
