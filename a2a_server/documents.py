@@ -16,10 +16,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from a2a_protocol import proto_json, types
+from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import LocalError
 from a2a_protocol.json_text import clean_text, clean_value
 from agent_runs.contents import DataPart, FilePart, TextPart
 from agent_runs.models import EndReason
+from agent_runs.waiting import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from agent_runs.contents import JSONValue, Output, Part
+    from agent_runs.waiting import OpenQuestion
 
 KEPT_MESSAGES: Final = 100
 _SEPARATOR: Final = ",\n"
@@ -86,6 +89,19 @@ def agent_message(
 
 def agent_sentence(text: str, *, name: TaskName, message_id: str) -> types.Message:
     return agent_message((TextPart(text=text),), name=name, message_id=message_id)
+
+
+def question(asked: OpenQuestion, *, name: TaskName, message_id: str) -> types.Message:
+    """What a run asks: in words for people, in the metadata for programs (S60)."""
+    told: dict[str, JSONValue] = {
+        "questionId": asked.id,
+        "question": asked.question.text,
+        "answer": asked.question.schema(),
+    }
+    message = agent_sentence(as_text(asked), name=name, message_id=message_id)
+    metadata = _struct({PROFILE_EXTENSION_URI: told})
+    extensions = (PROFILE_EXTENSION_URI,)
+    return message.model_copy(update={"metadata": metadata, "extensions": extensions})
 
 
 def client_message(message: types.Message, *, name: TaskName) -> types.Message:

@@ -1,4 +1,4 @@
-"""From a move of a run to the state of its task (S60–S62).
+"""From a move of a run to the state of its task (S60–S63).
 
 A receiver of `run_changed`: it runs inside the transaction of the move, so that task,
 counters and events are stored with it or not at all. The move's UPDATE holds the run's
@@ -19,22 +19,23 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from a2a_protocol import proto_json
-from a2a_server import counters, documents, waiting
+from a2a_server import counters, documents, waiting, writes
 from a2a_server.documents import FAILURE_SENTENCES, TaskName
 from a2a_server.models import Task, TaskEvent, TaskState
 from a2a_server.models.task import TERMINAL_STATES
 from agent_runs import handlers
-from agent_runs.contents import TextPart
+from agent_runs.contents import Result, TextPart
 from agent_runs.encryption import field_of
 from agent_runs.models import EndReason, RunState
 from agent_runs.statements import Insert, Select, Update, value
+from agent_runs.waiting import OpenQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from a2a_protocol import types
-    from agent_runs.contents import Part, Result
+    from agent_runs.contents import Part
     from agent_runs.signals import RunChange
 
 TASK_STATES: Final[Mapping[RunState, TaskState]] = MappingProxyType(
@@ -51,21 +52,25 @@ TASK_STATES: Final[Mapping[RunState, TaskState]] = MappingProxyType(
         RunState.REJECTED: TaskState.REJECTED,
     }
 )
-_OF_RUN: Final = Select(
-    lambda: (
-        Task.objects.filter(run_id=value(Task, "run_id"))
-        .select_related("run")
-        .only(
-            "client_id",
-            "context_id",
-            "state",
-            "status_at",
-            "artifacts",
-            "events_written",
-            "run__handler",
+_COLUMNS: Final = (
+    *("client_id", "context_id", "state", "status_at", "artifacts", "events_written"),
+    *("profile__may_write", "run__handler", "run__has_effects"),
+)
+
+
+def _of_run(*more: str) -> Select[Task]:
+    return Select(
+        lambda: (
+            Task.objects.filter(run_id=value(Task, "run_id"))
+            .select_related("run", "profile")
+            .only(*_COLUMNS, *more)
         )
     )
-)
+
+
+_OF_RUN: Final = _of_run()
+# A history can be long, and only a question is added to it here.
+_OF_ASKING_RUN: Final = _of_run("history")
 
 
 def _storing(texts: Iterable[str]) -> Update:
@@ -83,6 +88,7 @@ _UPDATES: Final[Mapping[frozenset[str], Update]] = MappingProxyType(
         frozenset(texts): _storing(texts)
         for texts in (
             ("head",),
+            ("head", "history"),
             ("head", "artifacts"),
             ("head", "reply"),
             ("head", "artifacts", "reply"),
@@ -100,12 +106,14 @@ class _Projected:
     message: types.Message | None = None
     artifacts: tuple[types.Artifact, ...] = ()
     is_reply: bool = False
+    is_question: bool = False
 
 
 def project(*, change: RunChange, **_: Any) -> None:
     """Move the task of the run, if it has one."""
     state = TASK_STATES[change.state]
-    task = _OF_RUN.first(run_id=change.run_id)
+    statement = _OF_ASKING_RUN if state is TaskState.INPUT_REQUIRED else _OF_RUN
+    task = statement.first(run_id=change.run_id)
     if task is None or task.state in {state, *TERMINAL_STATES}:
         return
     name = TaskName(task_id=task.pk, context_id=task.context_id)
@@ -122,10 +130,18 @@ def project(*, change: RunChange, **_: Any) -> None:
 
 
 def _project(change: RunChange, task: Task, name: TaskName) -> _Projected:
-    if change.state is RunState.COMPLETED and change.result is not None:
-        return _of_result(change.result, task, name)
+    if isinstance(change.waiting, OpenQuestion):
+        message = documents.question(
+            change.waiting, name=name, message_id=str(uuid.uuid4())
+        )
+        return _Projected(message=message, is_question=True)
+    if change.state is RunState.COMPLETED:
+        return _of_result(change.result or Result(), task, name)
     if change.state is RunState.FAILED:
-        return _Projected(message=_sentence(_failure_sentence(change), name))
+        message = _sentence(_failure_sentence(change), name)
+        return _Projected(message=message, artifacts=writes.artifacts_of(task))
+    if change.state is RunState.CANCELED:
+        return _Projected(artifacts=writes.artifacts_of(task))
     if change.state is RunState.REJECTED:
         text = change.detail or _UNEXPLAINED_REFUSAL
         return _Projected(message=_sentence(text, name))
@@ -149,7 +165,7 @@ def _of_result(result: Result, task: Task, name: TaskName) -> _Projected:
     parts = result.message or _note_parts(result)
     return _Projected(
         message=_message(parts, name) if parts else None,
-        artifacts=artifacts,
+        artifacts=(*artifacts, *writes.artifacts_of(task)),
         is_reply=bool(result.message) and _answers_with_message(task),
     )
 
@@ -184,6 +200,8 @@ def _update(
     at: datetime,
 ) -> None:
     texts = {"head": documents.head(name, status)}
+    if projected.is_question and projected.message:
+        texts["history"] = documents.with_message(task.history, projected.message)
     if projected.artifacts:
         texts["artifacts"] = documents.with_artifacts(
             task.artifacts, projected.artifacts

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from a2a_protocol import types
+from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.json_text import load_json
 from a2a_protocol.proto_json import read
 from a2a_server import projection
@@ -24,8 +25,10 @@ from agent_runs.contents import (
 from agent_runs.events import NewEvent
 from agent_runs.models import AgentRun, EndReason, RunState
 from agent_runs.models.run import EventKind
+from agent_runs.questions import Field, Question, ValueType
 from agent_runs.retention import Purge, purge
 from agent_runs.signals import RunChange
+from agent_runs.waiting import open_question
 from tests import factories
 from tests.a2a_server.calling import (
     AnsweringHandler,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
     from agent_runs.lifecycle import Lease
+    from agent_runs.waiting import OpenQuestion
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker")]
 
@@ -71,6 +75,11 @@ def state_of(client: Client, task: dict[str, Any]) -> str:
 def requeue(lease: Lease) -> None:
     now = clock.database_now()
     assert lifecycle.requeue(lease, delay=timedelta(), now=now, event=RETRY)
+
+
+def suspend(lease: Lease, asked: OpenQuestion) -> None:
+    now = clock.database_now()
+    assert lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, waiting=asked, now=now)
 
 
 def test_every_run_state_has_its_task_state() -> None:
@@ -116,7 +125,10 @@ def test_what_happens_inside_working_moves_nothing(partner: Client) -> None:
     assert read_task(partner, task["id"]) == before
     lease = claim(task)
     lifecycle.suspend(
-        lease, RunState.WAITING_FOR_APPROVAL, now=clock.database_now(), event=None
+        lease,
+        RunState.WAITING_FOR_APPROVAL,
+        waiting=factories.make_approval(),
+        now=clock.database_now(),
     )
 
     assert AgentRun.objects.get().state == RunState.WAITING_FOR_APPROVAL
@@ -127,16 +139,92 @@ def test_what_happens_inside_working_moves_nothing(partner: Client) -> None:
 def test_waiting_for_input_shows_and_ends(partner: Client) -> None:
     """S60."""
     task = send(partner)
-    now = clock.database_now()
-    lifecycle.suspend(claim(task), RunState.WAITING_FOR_INPUT, now=now, event=None)
+    asked = factories.make_question()
+    suspend(claim(task), asked)
     assert state_of(partner, task) == "INPUT_REQUIRED"
     assert counts() == {"input_required": 1}
 
-    run_id = Task.objects.get().run_id
-    lifecycle.resume(run_id, RunState.WAITING_FOR_INPUT, pending="{}", now=now)
+    lifecycle.resume(
+        Task.objects.get().run_id,
+        RunState.WAITING_FOR_INPUT,
+        waiting_id=asked.id,
+        pending="{}",
+        now=clock.database_now(),
+    )
 
     assert state_of(partner, task) == "WORKING"
     assert counts() == {"working": 1}
+
+
+def test_a_question_is_told_to_people_and_to_programs(partner: Client) -> None:
+    """S60, T7: and is the last message of the history (S63)."""
+    task = send(partner)
+    asked = factories.make_question("Which colour?", "red", "blue")
+
+    suspend(claim(task), asked)
+
+    waiting = read_task(partner, task["id"])
+    message = waiting["status"]["message"]
+    assert message == {
+        "messageId": message["messageId"],
+        "contextId": task["contextId"],
+        "taskId": task["id"],
+        "role": "ROLE_AGENT",
+        "parts": [{"text": "Which colour?\nOne of: «red», «blue»."}],
+        "metadata": {
+            PROFILE_EXTENSION_URI: {
+                "questionId": asked.id,
+                "question": "Which colour?",
+                "answer": {"type": "string", "enum": ["red", "blue"]},
+            }
+        },
+        "extensions": [PROFILE_EXTENSION_URI],
+    }
+    assert waiting["history"] == [*task["history"], message]
+    last = events_of(task)[-1]
+    assert last["statusUpdate"]["status"] == waiting["status"]
+
+
+def test_a_question_of_several_values_shows_their_schema(partner: Client) -> None:
+    """S60, T7."""
+    task = send(partner)
+    fields = (
+        Field(name="size", type=ValueType.INTEGER, label="Size"),
+        Field(name="gift", type=ValueType.BOOLEAN, is_required=False),
+    )
+    question = Question(text="How?", fields=fields)
+
+    suspend(claim(task), open_question(question, key="k", asked_by=["k"]))
+
+    message = read_task(partner, task["id"])["status"]["message"]
+    assert message["metadata"][PROFILE_EXTENSION_URI]["answer"] == {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "title": "Size"},
+            "gift": {"type": "boolean"},
+        },
+        "required": ["size"],
+        "additionalProperties": False,
+    }
+    assert "«gift» (may be left out): Yes or no." in message["parts"][0]["text"]
+
+
+def test_a_question_costs_no_query_more(
+    partner: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """S60, S63: its history is read with the task."""
+    task = send(partner)
+    claim(task)
+    change = RunChange(
+        run_id=Task.objects.get().run_id,
+        previous=RunState.RUNNING,
+        state=RunState.WAITING_FOR_INPUT,
+        at=clock.database_now(),
+        waiting=factories.make_question(),
+    )
+
+    with django_assert_num_queries(5):
+        projection.project(change=change)
 
 
 def test_each_output_is_an_artifact(partner: Client) -> None:
