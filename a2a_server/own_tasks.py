@@ -52,7 +52,7 @@ _FIND_WITH_SKILL: Final = Select(
         of_client()
         .filter(pk=value(Task, "id"))
         .select_related("profile")
-        .only(*COLUMNS, "profile__skill_id")
+        .only("client_id", "run_id", "context_id", "state", "profile__skill_id")
     )
 )
 
@@ -97,7 +97,7 @@ def find(client_id: int, task_id: str) -> Task:
 
 
 def find_with_skill(client_id: int, task_id: str) -> Task:
-    """The same, with the skill id of its profile at hand."""
+    """The same with the skill id of its profile, and without its document."""
     return _find(_FIND_WITH_SKILL, client_id, task_id)
 
 

@@ -1,4 +1,4 @@
-"""SendMessage: decide, store, answer or wait (S39–S47, S70).
+"""SendMessage: decide, store, answer or wait (S39–S47, S70–S72).
 
 The first refusal answers, in the order of S39, and a refusal stores nothing: a waiting
 slot that was taken is given back at every later one.
@@ -14,19 +14,28 @@ from django.db import IntegrityError
 
 from a2a_protocol import proto_json, types
 from a2a_protocol.errors import invalid_params
-from a2a_server import admission, conf, inputs, messages, own_tasks, skills
+from a2a_server import (
+    admission,
+    conf,
+    follow_ups,
+    inputs,
+    messages,
+    own_tasks,
+    skills,
+)
 from a2a_server.admission import NewTask
 from a2a_server.errors import Reason, refuse
+from a2a_server.follow_ups import FollowUp
 from a2a_server.limits import waiting_slots
-from a2a_server.models.task import ACTIVE_STATES, TERMINAL_STATES
+from a2a_server.models.task import ACTIVE_STATES
 from a2a_server.operations.calls import Reply, Wait
 from agent_runs import clock, workers
+from agent_runs.deciding import NotWaiting
 
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from a2a_protocol.errors import ProtocolError
     from a2a_server.limits import Slot
     from a2a_server.models import Task
     from a2a_server.operations.calls import Call
@@ -39,15 +48,15 @@ def send_message(call: Call) -> Reply | Wait:
     earlier = _find_earlier(call, request)
     if earlier is not None:
         return _answer(call, request, earlier)
-    if request.message.task_id:
-        raise _refuse_follow_up(call, request)
-    new = _choose(call, request)
+    judged = (
+        _judge(call, request) if request.message.task_id else _choose(call, request)
+    )
     now = clock.database_now()
     if not workers.is_worker_available(now):
         raise refuse(Reason.WORKER_UNAVAILABLE)
     slot = None if _is_immediate(request) else _take_slot(call)
     try:
-        task = _store(call, new, now=now)
+        task = _store(call, judged, now=now)
         return _answer(call, request, task, slot=slot)
     except BaseException:
         _release(slot)
@@ -82,20 +91,12 @@ def _is_immediate(request: types.SendMessageRequest) -> bool:
 # --- Deciding -------------------------------------------------------------------------
 
 
-def _refuse_follow_up(call: Call, request: types.SendMessageRequest) -> ProtocolError:
-    """Why a message to a task is refused (S70); no run of this release waits for one."""
-    message = request.message
-    task = own_tasks.find_with_skill(call.caller.client_id, message.task_id)
-    call.facts.task_id = message.task_id
-    call.facts.skill_id = skill_id = task.profile.skill_id
-    if message.context_id and message.context_id != task.context_id:
-        return invalid_params("message.contextId", "The task has another context.")
-    named = skills.named_skill(request.metadata)
-    if named is not None and named != skill_id:
-        return invalid_params("metadata", "The task belongs to another skill.")
-    if task.state in TERMINAL_STATES:
-        return refuse(Reason.TASK_TERMINAL)
-    return refuse(Reason.TASK_NOT_WAITING)
+def _judge(call: Call, request: types.SendMessageRequest) -> FollowUp:
+    task_id = request.message.task_id
+    task = own_tasks.find_with_skill(call.caller.client_id, task_id)
+    call.facts.task_id = task_id
+    call.facts.skill_id = task.profile.skill_id
+    return follow_ups.judge(task, request)
 
 
 def _choose(call: Call, request: types.SendMessageRequest) -> NewTask:
@@ -125,17 +126,26 @@ def _release(slot: Slot | None) -> None:
         waiting_slots.release(slot)
 
 
-def _store(call: Call, new: NewTask, *, now: datetime) -> Task:
+def _store(call: Call, judged: NewTask | FollowUp, *, now: datetime) -> Task:
     try:
-        return admission.store(new, now=now)
-    except IntegrityError:
-        # Somebody else has stored a message of this id since it was looked for.
-        earlier = _find_earlier(call, new.request)
+        if isinstance(judged, FollowUp):
+            return follow_ups.store(judged, teller=call.caller.client_name, now=now)
+        return admission.store(judged, now=now)
+    except (IntegrityError, NotWaiting) as error:
+        # Perhaps a message of this id was stored since it was looked for.
+        earlier = _find_earlier(call, judged.request)
         if earlier is not None:
             return earlier
-        if not admission.is_still_possible(new):
-            raise refuse(Reason.PROFILE_UNAVAILABLE) from None
-        raise
+        raise _refusal_for(error, judged) from None
+
+
+def _refusal_for(error: Exception, judged: NewTask | FollowUp) -> Exception:
+    """What a client is told of a conflict that was no repeat."""
+    if isinstance(error, NotWaiting):
+        return refuse(Reason.TASK_NOT_WAITING)
+    if isinstance(judged, NewTask) and not admission.is_still_possible(judged):
+        return refuse(Reason.PROFILE_UNAVAILABLE)
+    return error
 
 
 def _find_earlier(call: Call, request: types.SendMessageRequest) -> Task | None:
