@@ -16,6 +16,7 @@ class A2AServerConfig(AppConfig):
             preconditions,
             projection,
             rules,
+            run_descriptions,
             tool_audience,
         )
         from agent_runs import registries, signals
@@ -27,4 +28,5 @@ class A2AServerConfig(AppConfig):
         registries.register_segment_guard(preconditions.segment_problem)
         registries.register_purger(counters.forget_runs)
         registries.register_run_filter("client", clients.runs_of)
+        registries.register_run_describer(run_descriptions.of_runs)
         tool_audience.register()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
+
 from agent_runs import clock, lifecycle, questions, redaction, waiting
 from agent_runs.events import NewEvent
 from agent_runs.models import AgentRun, RunState
@@ -106,6 +108,20 @@ def answer(
     _resume(run, RunState.WAITING_FOR_INPUT, asked, decisions, event)
 
 
+def answer_as(
+    user: AbstractBaseUser,
+    run_id: UUID,
+    given: str | Mapping[str, JSONValue],
+    *,
+    question_id: str,
+) -> None:
+    """The same for a person, who must be allowed to: raises `NotAllowed` (R20, S74)."""
+    run, _ = open_question(run_id, question_id)
+    if problem := person_problem(run, user):
+        raise NotAllowed(problem)
+    answer(run_id, given, by=of_user(user), question_id=question_id)
+
+
 # --- Verdicts -------------------------------------------------------------------------
 
 
@@ -146,6 +162,13 @@ def person_problem(run: AgentRun, user: AbstractBaseUser) -> str | None:
     if may_decide or run.starter_or_owner_id == user.pk:
         return None
     return "You may decide only about runs that you started yourself."
+
+
+def decidable_by(user: AbstractBaseUser) -> Q:
+    """The runs about which `person_problem` has nothing to say."""
+    if user.has_perm(PERMISSION):  # type: ignore[attr-defined]
+        return Q()
+    return Q(starter=user.pk) | Q(starter=None, owner=user.pk)
 
 
 def approval_problem(

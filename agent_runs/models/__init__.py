@@ -6,7 +6,13 @@ from agent_runs.models.llm import (
     LLMConfiguration,
     Provider,
 )
-from agent_runs.models.run import AgentRun, AgentRunEvent, EndReason, RunState
+from agent_runs.models.run import (
+    AgentRun,
+    AgentRunEvent,
+    EndReason,
+    RunState,
+    WaitingRun,
+)
 from agent_runs.models.tool import ToolSetting
 from agent_runs.models.worker import PeriodicJobState, WorkerHeartbeat
 from agent_runs.models.workspace import Draft, DraftKind, DraftState, Workspace
@@ -25,6 +31,7 @@ __all__ = [
     "Provider",
     "RunState",
     "ToolSetting",
+    "WaitingRun",
     "WorkerHeartbeat",
     "Workspace",
 ]

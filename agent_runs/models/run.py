@@ -215,6 +215,17 @@ class AgentRun(models.Model):
         return self.starter_id or self.owner_id
 
 
+class WaitingRun(AgentRun):
+    """The same rows for the inbox, a page of its own beside that of all runs."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "waiting run"
+        verbose_name_plural = "inbox"
+        # Who may decide about a run is a question of the run (R20).
+        default_permissions = ()
+
+
 class EventKind(models.TextChoices):
     REQUEST = "request", "Request"
     MODEL = "model", "Model call"
