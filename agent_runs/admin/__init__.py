@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from agent_runs.admin import groups, llm, runs, tools, workers, workspaces
+from agent_runs.admin import drafts, groups, llm, runs, tools, workers, workspaces
 
-__all__ = ["groups", "llm", "runs", "tools", "workers", "workspaces"]
+__all__ = ["drafts", "groups", "llm", "runs", "tools", "workers", "workspaces"]
