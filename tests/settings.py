@@ -30,6 +30,7 @@ _ENVIRONMENT = {
     "ALLOWED_HOSTS": "testserver gateway.example localhost 127.0.0.1",
     "DATABASE_URL": TEST_DATABASE_URL,
     "DATA_DIR": str(TEST_DIR),
+    "EXTRA_APPS": "a2a_project.newsroom",
     "LOG_LEVEL": "INFO",
     "SECRET_KEY": "tests-only-secret-key-0123456789-abcdefghijklmnopqrstuvwxyz",
 }

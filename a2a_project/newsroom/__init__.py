@@ -1,0 +1,1 @@
+"""A newsroom as the demonstration has it: what a writing skill writes to."""
