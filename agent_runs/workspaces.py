@@ -361,14 +361,9 @@ def store(run: AgentRun, proposal: Proposal) -> Draft:
     return draft
 
 
-def overlaid(draft: Draft, live: Model | None) -> Model:
-    """The record as the draft would have it; what does not fit any more is left out."""
-    model = _model_of(draft)
-    if live is None and model is None:
-        raise LookupError("the model of the draft is gone")
-    record = live if live is not None else model()  # type: ignore[misc]
+def overlay(record: Model, draft: Draft) -> None:
+    """Make the record what the draft would have it be; nothing is stored."""
     known = _fields_of(type(record))
     for name, value in values_of(draft).items():
         if name in known:
             records.set_value(record, known[name], value)
-    return record

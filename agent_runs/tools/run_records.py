@@ -135,7 +135,8 @@ def _seen(allowed: AllowedModel, live: Model | None, draft: Draft | None) -> See
     if live is not None:
         hidden = [field for field in allowed.fields if field.name in drafted]
         before = records.values_of(live, hidden)
-    shown = workspaces.overlaid(draft, live)
+    shown = live if live is not None else allowed.model()
+    workspaces.overlay(shown, draft)
     draft_id = f"{DRAFT_PREFIX}{draft.id}"
     return Seen(
         id=str(live.pk) if live is not None else draft_id,

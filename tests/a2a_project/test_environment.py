@@ -102,6 +102,27 @@ def test_reads_words_between_commas_and_space(monkeypatch: pytest.MonkeyPatch) -
     assert environment.words("THING") == ["one", "two", "three", "four"]
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("", {}),
+        ("a.b:c", {"a.b": ("c",)}),
+        (" a.b:c,d\n e.f:g a.b:h ", {"a.b": ("c", "d", "h"), "e.f": ("g",)}),
+        # What is wrong stays wrong, for the system check to see.
+        ("a.b", {"a.b": ("",)}),
+        ("a.b:c, d", {"a.b": ("c", ""), "d": ("",)}),
+        ("a.b:c:d", {"a.b": ("c:d",)}),
+    ],
+)
+def test_reads_fields_by_model(
+    monkeypatch: pytest.MonkeyPatch, written: str, expected: dict[str, object]
+) -> None:
+    """T5."""
+    monkeypatch.setenv("NAME", written)
+
+    assert environment.fields_by_model("NAME") == expected
+
+
 def test_takes_apps_by_package_and_by_configuration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

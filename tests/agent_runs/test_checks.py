@@ -74,6 +74,23 @@ def test_checks_the_days(
     assert ids(checks.check_days(None)) == ([check_id] if is_wrong else [])
 
 
+def test_checks_the_lists_of_what_tools_may_touch(settings: Settings) -> None:
+    """T5."""
+    assert checks.check_allow_lists(None) == []
+
+    settings.AGENT_RUNS_READABLE_MODELS = {"newsroom.article": ("nothing",)}
+    settings.AGENT_RUNS_WRITABLE_MODELS = {
+        "auth.user": ("username",),
+        "newsroom.article": ("id",),
+    }
+
+    assert ids(checks.check_allow_lists(None)) == [
+        "agent_runs.E006",
+        "agent_runs.E007",
+        "agent_runs.E008",
+    ]
+
+
 FINE = {
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
@@ -119,6 +136,7 @@ def test_all_checks_run_with_manage_py_check() -> None:
         checks.check_encryption_keys,
         checks.check_secret_key,
         checks.check_days,
+        checks.check_allow_lists,
         checks.check_database,
     ):
         assert check in registered
