@@ -192,9 +192,7 @@ def technical_user_is_fit(change: ClientChange) -> Iterator[Problem]:
     user = related(change.new, "technical_user")
     if not change.new.is_enabled or user is None:
         return
-    if not change.touches("is_enabled", "technical_user_id") and not _lasts_longer(
-        change
-    ):
+    if not change.touches("technical_user_id") and not _is_let_in(change):
         return
     if problem := availability.owner_problem(user):
         yield Problem(
@@ -226,12 +224,19 @@ def grants_fit(change: ClientChange, profiles: Iterable[Profile]) -> Iterator[Pr
             "needs a workspace.",
             field="workspace",
         )
-    if change.touches("technical_user_id") or change.gains("is_enabled"):
+    if change.touches("technical_user_id") or _is_let_in(change):
         yield from _group_problems(client, granted)
 
 
 def _may_reach_more(change: ClientChange) -> bool:
-    return change.touches("workspace_id") or change.gains("is_enabled")
+    return change.touches("workspace_id") or _is_let_in(change)
+
+
+def _is_let_in(change: ClientChange) -> bool:
+    """Whether its calls are taken from now on, or for longer than before."""
+    return change.new.is_enabled and (
+        change.touches("is_enabled") or _lasts_longer(change)
+    )
 
 
 def _group_problems(client: Client, profiles: list[Profile]) -> Iterator[Problem]:

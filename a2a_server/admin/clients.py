@@ -129,6 +129,14 @@ class ClientAdmin(RecordAdmin[Client]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
         return super().get_queryset(request).prefetch_related("profiles")
 
+    def get_form(
+        self, request: HttpRequest, obj: Client | None = None, **options: Any
+    ) -> Any:
+        if not self.get_inline_instances(request, obj):
+            # Somebody who may not see the skills: those that are stored decide.
+            options["form"] = RecordForm
+        return super().get_form(request, obj, **options)
+
     def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
         if obj is not None:
             return super().get_fieldsets(request, obj)

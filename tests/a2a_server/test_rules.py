@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from agent_runs.tools.contract import ToolCall
 
 pytestmark = pytest.mark.django_db
+
+_NOON = datetime(2035, 1, 2, 12, tzinfo=UTC)
+_YESTERDAY, _TOMORROW = _NOON - timedelta(days=1), _NOON + timedelta(days=1)
 
 
 class NoModel(handlers.PlainHandler):
@@ -250,6 +253,53 @@ def test_a_list_may_always_become_shorter() -> None:
     assert problems_of(changed(profile, tools=["writer"])) == {}
 
 
+@pytest.mark.parametrize(
+    ("stored", "changes"),
+    [
+        ({}, {"tools": ["writer"]}),
+        ({"tools": ["reader"]}, {"tools": ["writer", "reader"]}),
+        ({"tools": ["writer"]}, {"tools": ["writer", "reader"]}),
+        (
+            {"tools": ["reader"], "may_write": True},
+            {"tools": ["reader", "writer"], "may_write": False},
+        ),
+        ({"tools": {"writer": 1}}, {"tools": ["writer"]}),
+        ({"is_public": False}, {"tools": ["writer"]}),
+        ({}, {"tools": [" writer"]}),
+    ],
+    ids=[
+        "first tool",
+        "one more",
+        "one more beside a withheld one",
+        "while it stops writing",
+        "instead of nonsense",
+        "not public",
+        "another spelling",
+    ],
+)
+@pytest.mark.parametrize("how", ["full_clean", "clean"])
+def test_a_list_that_gains_a_writing_tool_needs_may_write(
+    stored: dict[str, Any], changes: dict[str, Any], how: str
+) -> None:
+    """P3: also where a form shows some fields only; the stored list stays."""
+    profile = factories.make_profile(**stored)
+    before = Profile.objects.values("tools", "may_write").get()
+    changed(profile, **changes)
+
+    with pytest.raises(ValidationError) as refused:
+        getattr(profile, how)()
+
+    assert "writer»" in refused.value.message_dict["tools"][0]
+    assert Profile.objects.values("tools", "may_write").get() == before
+
+
+def test_tools_and_may_write_may_come_together() -> None:
+    """P3."""
+    profile = factories.make_profile()
+
+    assert problems_of(changed(profile, tools=["writer"], may_write=True)) == {}
+
+
 # --- Public, and what the configuration says ------------------------------------------
 
 
@@ -414,6 +464,90 @@ def test_a_client_on_live_with_a_writing_skill_can_be_switched_off() -> None:
     client = factories.make_client(profiles=[profile])
 
     assert problems_of(changed(client, is_enabled=False, task_limit=1)) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_refused"),
+    [
+        ({"expires_at": None}, True),
+        ({"expires_at": _TOMORROW}, True),
+        ({"expires_at": _YESTERDAY}, False),
+        ({"expires_at": None, "is_enabled": False}, False),
+        ({"task_limit": 5}, False),
+    ],
+    ids=["for ever", "longer", "shorter", "longer but off", "something else"],
+)
+def test_a_client_on_live_with_a_writing_skill_is_not_prolonged(
+    changes: dict[str, Any], is_refused: bool
+) -> None:
+    """P6: to last longer is to be enabled for longer."""
+    profile = factories.make_profile(may_write=True)
+    client = factories.make_client(profiles=[profile], expires_at=_NOON)
+
+    problems = problems_of(changed(client, **changes))
+
+    assert list(problems) == (["workspace"] if is_refused else [])
+
+
+def test_a_client_that_is_off_keeps_its_workspace_too() -> None:
+    """P6: it may be enabled by a save that looks at nothing else."""
+    profile = factories.make_profile(may_write=True)
+    client = factories.make_client(
+        profiles=[profile], workspace=factories.make_workspace(), is_enabled=False
+    )
+
+    assert list(problems_of(changed(client, workspace=None))) == ["workspace"]
+
+
+def test_a_skill_may_begin_to_write_where_only_strangers_are_on_live() -> None:
+    """P6."""
+    factories.make_client(profiles=[factories.make_profile()])
+    profile = factories.make_profile()
+
+    assert problems_of(changed(profile, may_write=True)) == {}
+
+
+def test_a_grant_is_not_moved_to_a_client_on_live() -> None:
+    """P6: from the grant's side, either end of it."""
+    writing = factories.make_profile(may_write=True)
+    careful = factories.make_client(
+        profiles=[writing], workspace=factories.make_workspace()
+    )
+    grant = careful.grants.get()
+
+    moved = problems_of(changed(grant, client=factories.make_client("on-live")))
+
+    assert "«on-live»" in moved["profile"][0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"may_write": False},
+        {"tools": []},
+        {"is_public": False},
+        {"may_write": False, "tools": ["reader"], "is_public": False},
+    ],
+    ids=str,
+)
+def test_a_writing_skill_of_a_client_on_live_may_always_narrow(
+    changes: dict[str, Any],
+) -> None:
+    """P6."""
+    profile = factories.make_profile(may_write=True, tools=["reader", "writer"])
+    factories.make_client(profiles=[profile])
+
+    assert problems_of(changed(profile, **changes)) == {}
+
+
+def test_a_grant_of_a_writing_skill_can_always_be_taken_away() -> None:
+    """P6: a client on live that holds one is mended from either side."""
+    profile = factories.make_profile(may_write=True)
+    client = factories.make_client(profiles=[profile])
+
+    client.grants.get().delete()
+
+    assert problems_of(changed(client, is_enabled=True)) == {}
 
 
 # --- Groups ---------------------------------------------------------------------------

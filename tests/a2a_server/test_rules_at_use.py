@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core import serializers
 from django.core.management import call_command
 
 from a2a_protocol.errors import ProtocolError
@@ -21,6 +22,7 @@ from agent_runs.models import AgentRun, AnswerLevel, LLMConfiguration, Provider
 from agent_runs.models.llm import ProviderKind
 from agent_runs.tools import registry
 from tests import factories
+from tests.a2a_server import toolbox
 from tests.a2a_server.calling import make_params, refusal_of, send
 from tests.a2a_server.test_rules import make_tool
 
@@ -222,6 +224,56 @@ def test_runs_get_reading_tools_only(db: None, stored: Any, granted: Any) -> Non
         assert skills.granted_tools(profile) == granted
     finally:
         registry.unregister_provider(tools)
+
+
+def _load(profile: Profile, tmp_path: Path) -> None:
+    file = tmp_path / "row.json"
+    row = json.loads(serializers.serialize("json", [profile]))[0]
+    row["fields"] |= {"tools": ["reader", "writer"], "may_write": False}
+    file.write_text(json.dumps([row]))
+    call_command("loaddata", str(file), verbosity=0)
+
+
+def _save(profile: Profile, tmp_path: Path) -> None:
+    profile.tools = ["reader", "writer"]
+    profile.save()
+
+
+def _update(profile: Profile, tmp_path: Path) -> None:
+    Profile.objects.update(tools=["reader", "writer"])
+
+
+def _update_many(profile: Profile, tmp_path: Path) -> None:
+    profile.tools = ["reader", "writer"]
+    Profile.objects.bulk_update([profile], ["tools"])
+
+
+@pytest.mark.parametrize("store", [_load, _save, _update, _update_many])
+def test_a_writing_tool_that_was_stored_without_may_write_is_not_given(
+    model_client: Client, tmp_path: Path, store: Callable[[Profile, Path], None]
+) -> None:
+    """P3, T3: whatever stored the list."""
+    store(Profile.objects.get(), tmp_path)
+
+    with toolbox.registered(toolbox.reader(), toolbox.Writer()):
+        send(model_client)
+
+    assert AgentRun.objects.get().tools == ["reader"]
+
+
+def test_two_saves_that_do_not_see_each_other_are_caught(model_client: Client) -> None:
+    """P6: each was right when it was judged."""
+    Client.objects.update(workspace=factories.make_workspace())
+    profile, client = Profile.objects.get(), Client.objects.get()
+    profile.may_write, client.workspace = True, None
+    profile.full_clean()
+    client.full_clean()
+
+    profile.save()
+    client.save()
+
+    error = refusal_of(client, "SendMessage", make_params())
+    assert error.reason == "WORKSPACE_REQUIRED"
 
 
 def test_a_fixture_that_skips_every_rule_is_refused_at_use(

@@ -406,3 +406,23 @@ def test_expiry_is_shown_and_saved(browser: Browser) -> None:
     expires_at = stored(client).expires_at
     assert expires_at is not None
     assert expires_at.date() == tomorrow.date()
+
+
+# --- Delegates ------------------------------------------------------------------------
+
+_SEES_SKILLS = "a2a_server.view_clientprofile"
+
+
+@pytest.mark.parametrize("more", [(), (_SEES_SKILLS,)], ids=["unseen", "seen"])
+def test_whoever_may_not_change_the_skills_is_held_to_them_all_the_same(
+    browser_of: Callable[..., Browser], writing: Profile, more: tuple[str, ...]
+) -> None:
+    """P5, P6: the page has no rows of skills to judge by then."""
+    workspace = factories.make_workspace()
+    client = factories.make_client(profiles=[writing], workspace=workspace)
+    browser = browser_of("a2a_server.change_client", *more)
+
+    page = save(browser, client, workspace="")
+
+    assert "«Writes (writes)»" in html_forms.errors(page)
+    assert stored(client).workspace == workspace
