@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from agent_runs.admin import drafts, groups, llm, runs, tools, workers, workspaces
+from agent_runs.admin import (
+    drafts,
+    groups,
+    inbox,
+    llm,
+    runs,
+    tools,
+    workers,
+    workspaces,
+)
 
-__all__ = ["drafts", "groups", "llm", "runs", "tools", "workers", "workspaces"]
+__all__ = ["drafts", "groups", "inbox", "llm", "runs", "tools", "workers", "workspaces"]
