@@ -72,6 +72,28 @@ def javascript() -> Iterator[SDK]:
         yield sdk
 
 
+@pytest.fixture(scope="session", params=list(_COMMANDS))
+def language(request: pytest.FixtureRequest) -> str:
+    named: str = request.param
+    return named
+
+
+@pytest.fixture(scope="session")
+def sdk(request: pytest.FixtureRequest, language: str) -> SDK:
+    """What the stand's tests go through, with one SDK after the other."""
+    made: SDK = request.getfixturevalue(f"{language}_sdk")
+    return made
+
+
+@pytest.fixture(scope="session")
+def rival(language: str, served: Served) -> Iterator[SDK]:
+    """The same SDK and client once more, in a process of its own."""
+    with _started(language) as started:
+        base_url = served.base_url if language == "python" else served.origin
+        started.connect("client", base_url, served.token)
+        yield started
+
+
 @pytest.fixture(scope="session")
 def python_sdk(python: SDK, served: Served) -> SDK:
     python.connect("client", served.base_url, served.token)

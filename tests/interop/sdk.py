@@ -111,6 +111,21 @@ class SDK:
         return answer["result"]
 
 
+def state_of(task: Mapping[str, Any]) -> str:
+    state: str = task["status"]["state"]
+    return state.removeprefix("TASK_STATE_")
+
+
+def note_of(task: Mapping[str, Any]) -> str:
+    """The text of the status's message, if there is one."""
+    parts = task["status"].get("message", {}).get("parts", [])
+    return "".join(part["text"] for part in parts)
+
+
+def parts_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [part for made in task.get("artifacts", []) for part in made["parts"]]
+
+
 def python_command() -> list[str]:
     """Empty where the SDK is not installed; see the Makefile."""
     python = os.environ.get("TEST_SDK_PYTHON", "")

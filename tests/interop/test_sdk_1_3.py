@@ -12,7 +12,7 @@ import pytest
 
 from tests import conftest
 from tests.drill.stand import Stand, stand
-from tests.interop.sdk import SDK, SDKError, python_command, send_request
+from tests.interop.sdk import SDK, SDKError, python_command, send_request, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +48,6 @@ def sdk(drill: Stand) -> Iterator[SDK]:
         yield started
 
 
-def _state(task: dict[str, Any]) -> str:
-    state: str = task["status"]["state"]
-    return state.removeprefix("TASK_STATE_")
-
-
 def _texts(task: dict[str, Any]) -> list[str]:
     artifacts = task.get("artifacts", [])
     return [part["text"] for artifact in artifacts for part in artifact["parts"]]
@@ -60,7 +55,7 @@ def _texts(task: dict[str, Any]) -> list[str]:
 
 def _wait_until_ended(sdk: SDK, task_id: str) -> dict[str, Any]:
     deadline = time.monotonic() + 30
-    while _state(task := sdk.task(task_id)) in {"SUBMITTED", "WORKING"}:
+    while state_of(task := sdk.task(task_id)) in {"SUBMITTED", "WORKING"}:
         assert time.monotonic() < deadline, task
         time.sleep(0.05)
     return task
@@ -94,7 +89,7 @@ def test_waits_for_the_result(drill: Stand, sdk: SDK) -> None:
 
     event = sdk.send("blocking")
 
-    assert _state(event["task"]) == "COMPLETED"
+    assert state_of(event["task"]) == "COMPLETED"
     assert _texts(event["task"]) == ["blocking is done"]
 
 
@@ -103,12 +98,12 @@ def test_returns_immediately_and_is_polled(drill: Stand, sdk: SDK) -> None:
     event = sdk.send("polled", immediate=True)
     task_id = event["task"]["id"]
     drill.gate.wait_for("polled")
-    meanwhile = _state(sdk.task(task_id))
+    meanwhile = state_of(sdk.task(task_id))
     drill.gate.open("polled")
 
     task = _wait_until_ended(sdk, task_id)
 
-    assert (_state(event["task"]), meanwhile) == ("SUBMITTED", "WORKING")
+    assert (state_of(event["task"]), meanwhile) == ("SUBMITTED", "WORKING")
     assert _texts(task) == ["polled is done"]
 
 
@@ -122,7 +117,7 @@ def test_is_given_the_plain_message_of_a_skill_that_answers_with_one(
 
     assert message["role"] == "ROLE_AGENT"
     assert [part["text"] for part in message["parts"]] == ["answered is done"]
-    assert _state(sdk.task(message["taskId"])) == "COMPLETED"
+    assert state_of(sdk.task(message["taskId"])) == "COMPLETED"
 
 
 def test_a_repeated_message_id_is_the_same_task(drill: Stand, sdk: SDK) -> None:
@@ -224,10 +219,10 @@ def test_cancels_once_and_is_refused_the_second_time(drill: Stand, sdk: SDK) -> 
     with pytest.raises(SDKError) as caught:
         sdk.call("cancel_task", {"id": task_id})
 
-    assert _state(canceled) == "CANCELED"
+    assert state_of(canceled) == "CANCELED"
     assert caught.value.kind == "TaskNotCancelableError"
     visit.wait_until_left(seconds=5)
-    assert _state(sdk.task(task_id)) == "CANCELED"
+    assert state_of(sdk.task(task_id)) == "CANCELED"
 
 
 @pytest.mark.parametrize("method", ["get_task", "cancel_task"])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import processes
-from tests.conformance.handlers import BY_COMMAND, BY_PREFIX
-from tests.interop.sdk import SDKError, send_request
+from tests.conformance.handlers import BY_COMMAND, BY_PREFIX, QUESTIONS
+from tests.interop.sdk import SDKError, note_of, parts_of, send_request, state_of
 
 if TYPE_CHECKING:
     from tests.interop.conftest import Served
@@ -25,27 +25,6 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
 FILE = {"filename": "output.txt", "mediaType": "text/plain"}
 REFUSAL = "The stand refuses this message, as it was asked to."
 PAGED_TASKS = 5
-
-
-@pytest.fixture(scope="session", params=["python", "javascript"])
-def sdk(request: pytest.FixtureRequest) -> SDK:
-    made: SDK = request.getfixturevalue(f"{request.param}_sdk")
-    return made
-
-
-def _state(task: dict[str, Any]) -> str:
-    state: str = task["status"]["state"]
-    return state.removeprefix("TASK_STATE_")
-
-
-def _note(task: dict[str, Any]) -> str:
-    """The text of the status's message, if there is one."""
-    parts = task["status"].get("message", {}).get("parts", [])
-    return "".join(part["text"] for part in parts)
-
-
-def _parts(task: dict[str, Any]) -> list[dict[str, Any]]:
-    return [part for made in task.get("artifacts", []) for part in made["parts"]]
 
 
 # --- Card -----------------------------------------------------------------------------
@@ -79,8 +58,12 @@ BY_ID: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
     "tck-reject-task": ("REJECTED", REFUSAL, []),
     "an-id-that-chooses-nothing": ("COMPLETED", "", []),
 }
-# A plain message, and one that takes four seconds, have tests of their own.
-_ELSEWHERE = {"tck-message-response", "test-resubscribe-message-id"}
+# A plain message, one that takes four seconds and one that waits have tests of their own.
+_ELSEWHERE = {
+    "tck-message-response",
+    "test-resubscribe-message-id",
+    "tck-input-required",
+}
 
 
 def test_every_prefix_of_the_stand_has_its_row() -> None:
@@ -99,7 +82,7 @@ def test_the_message_id_chooses(sdk: SDK, prefix: str, immediate: bool) -> None:
     )
 
     task = sdk.ended_task(answer["task"]["id"])
-    assert (_state(task), _note(task), _parts(task)) == (state, note, parts)
+    assert (state_of(task), note_of(task), parts_of(task)) == (state, note, parts)
     if not immediate:
         assert answer["task"] == task
 
@@ -109,9 +92,11 @@ def test_a_message_id_that_takes_four_seconds_is_worked_on_meanwhile(sdk: SDK) -
     answer = sdk.send("hello", skill="", message_id=message_id, immediate=True)
     task_id = answer["task"]["id"]
 
-    processes.wait_until(lambda: _state(sdk.task(task_id)) == "WORKING", what="a start")
+    processes.wait_until(
+        lambda: state_of(sdk.task(task_id)) == "WORKING", what="a start"
+    )
 
-    assert _state(sdk.ended_task(task_id)) == "COMPLETED"
+    assert state_of(sdk.ended_task(task_id)) == "COMPLETED"
 
 
 # --- The table of texts ---------------------------------------------------------------
@@ -130,7 +115,7 @@ BY_TEXT: dict[str, tuple[str, list[dict[str, Any]]]] = {
 def test_every_command_of_the_stand_has_its_row() -> None:
     commands = {text.split()[0] for text in BY_TEXT}
 
-    assert set(BY_COMMAND) - {"message"} <= commands
+    assert set(BY_COMMAND) - {"message"} - set(QUESTIONS) <= commands
 
 
 @pytest.mark.parametrize("text", BY_TEXT)
@@ -142,7 +127,7 @@ def test_the_text_chooses(sdk: SDK, text: str) -> None:
     (answer,) = sdk.call("send_message", request)
 
     task = answer["task"]
-    assert (_state(task), _parts(task)) == (state, parts)
+    assert (state_of(task), parts_of(task)) == (state, parts)
     assert task == sdk.task(task["id"])
 
 
@@ -151,7 +136,7 @@ def test_a_failure_names_nothing_internal(sdk: SDK, text: str) -> None:
     """S60: one sentence, and nothing of what the handler raised."""
     task = sdk.send(text, skill="")["task"]
 
-    assert _note(task)
+    assert note_of(task)
     told = str(task).lower()
     assert not [word for word in ("secret", "postgres", "error") if word in told]
 
@@ -160,7 +145,7 @@ def test_a_refusal_says_why(sdk: SDK) -> None:
     """S60."""
     task = sdk.send("reject", skill="")["task"]
 
-    assert _note(task) == REFUSAL
+    assert note_of(task) == REFUSAL
 
 
 @pytest.mark.parametrize(
@@ -182,7 +167,7 @@ def test_a_plain_message_comes_as_one(
     task = sdk.task(message["taskId"])
     assert [part["text"] for part in message["parts"]] == [words]
     assert message["role"] == "ROLE_AGENT"
-    assert (_state(task), _note(task)) == ("COMPLETED", words)
+    assert (state_of(task), note_of(task)) == ("COMPLETED", words)
     assert message["contextId"] == task["contextId"]
 
 
@@ -190,7 +175,7 @@ def test_a_plain_message_is_a_task_for_whoever_does_not_wait(sdk: SDK) -> None:
     """S62."""
     answer = sdk.send("message Hi", skill="", immediate=True)
 
-    assert _note(sdk.ended_task(answer["task"]["id"])) == "Hi"
+    assert note_of(sdk.ended_task(answer["task"]["id"])) == "Hi"
 
 
 # --- Tasks ----------------------------------------------------------------------------
@@ -199,11 +184,13 @@ def test_a_plain_message_is_a_task_for_whoever_does_not_wait(sdk: SDK) -> None:
 def test_slow_work_is_canceled_once(sdk: SDK) -> None:
     """S66."""
     task_id = sdk.send("slow 60", skill="", immediate=True)["task"]["id"]
-    processes.wait_until(lambda: _state(sdk.task(task_id)) == "WORKING", what="a start")
+    processes.wait_until(
+        lambda: state_of(sdk.task(task_id)) == "WORKING", what="a start"
+    )
 
     canceled = sdk.call("cancel_task", {"id": task_id})
 
-    assert _state(canceled) == "CANCELED"
+    assert state_of(canceled) == "CANCELED"
     assert sdk.task(task_id) == canceled
     with pytest.raises(SDKError) as caught:
         sdk.call("cancel_task", {"id": task_id})
@@ -263,7 +250,7 @@ def test_lists_one_state_and_artifacts_only_when_asked(sdk: SDK) -> None:
 
     assert bare["id"] == whole["id"] == echoed
     assert not bare.get("artifacts")
-    assert _parts(whole) == [{"text": "kept"}]
+    assert parts_of(whole) == [{"text": "kept"}]
 
 
 # --- Repeated ids ---------------------------------------------------------------------
@@ -276,7 +263,7 @@ def test_a_repeated_id_is_a_new_task_on_the_stand(sdk: SDK) -> None:
     second = sdk.send("echo 2", skill="", message_id=message_id)["task"]
 
     assert first["id"] != second["id"]
-    assert _parts(second) == [{"text": "2"}]
+    assert parts_of(second) == [{"text": "2"}]
 
 
 def test_a_repeated_id_is_the_same_task_where_they_count(
