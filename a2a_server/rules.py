@@ -110,8 +110,8 @@ def tools_only_read(change: ProfileChange) -> Iterator[Problem]:
     writing = [name for name in new.tools if registry.effect_of(name).is_write]
     if writing:
         yield Problem(
-            sentence=f"{listed(writing)} may write or is not installed here: remove the "
-            "line, or switch «may write» on.",
+            sentence=f"{listed(writing)} may write or is not installed here: leave "
+            "it out, or switch «may write» on.",
             field="tools",
         )
 

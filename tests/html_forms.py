@@ -44,8 +44,14 @@ class _FormReader(HTMLParser):
     def _input(self, name: str, found: dict[str, str]) -> None:
         kind = found.get("type", "text")
         is_off = kind in {"checkbox", "radio"} and "checked" not in found
-        if kind not in {"submit", "button"} and not is_off:
-            self.values[name] = found.get("value", "on" if kind == "checkbox" else "")
+        if kind in {"submit", "button"} or is_off:
+            return
+        value: Any = found.get("value", "on" if kind == "checkbox" else "")
+        if kind == "checkbox" and name in self.values:
+            # Several boxes of one name are one list.
+            earlier = self.values[name]
+            value = [*(earlier if isinstance(earlier, list) else [earlier]), value]
+        self.values[name] = value
 
     def handle_data(self, data: str) -> None:
         if self._textarea:

@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.utils.html import format_html_join
 
 from a2a_server import skills
+from a2a_server.admin.tool_choice import ToolsField, in_stored_order
 from a2a_server.admin.try_it import TryAdmin
 from a2a_server.models import Profile
 from agent_runs import saving
@@ -16,7 +17,6 @@ from agent_runs.admin.fields import LinesField
 from agent_runs.admin.history import handler_label
 from agent_runs.admin.records import RecordForm
 from agent_runs.handlers import registered
-from agent_runs.tools import registry
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -32,12 +32,15 @@ class ProfileForm(RecordForm[Profile]):
     examples = LinesField(
         required=False, help_text="Example messages for the card, one a line."
     )
-    tools = LinesField(required=False, help_text="Tools its runs may use, one a line.")
+    tools = ToolsField(required=False, help_text="What its runs may use.")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["handler"].choices = _handler_choices(self.instance.handler)  # type: ignore[attr-defined]
-        self.fields["tools"].help_text = _tools_help()
+        self.fields["tools"].offer(self.instance.tools)  # type: ignore[attr-defined]
+
+    def clean_tools(self) -> list[str]:
+        return in_stored_order(self.cleaned_data["tools"], self.instance.tools)
 
 
 def _handler_choices(stored: str) -> list[tuple[str, str]]:
@@ -53,17 +56,6 @@ def _handler_choices(stored: str) -> list[tuple[str, str]]:
 def _handler_choice(name: str) -> str:
     uses_model = any(h.name == name and h.uses_model for h in registered())
     return f"{handler_label(name)} ({'uses a model' if uses_model else 'no model'})"
-
-
-def _tools_help() -> str:
-    tools = sorted(registry.all_tools().items())
-    if not tools:
-        return "Tools its runs may use, one a line. None is installed here."
-    names = ", ".join(
-        f"{name} ({'writes' if tool.effect.is_write else 'reads'})"
-        for name, tool in tools
-    )
-    return f"Tools its runs may use, one a line. Installed: {names}."
 
 
 @admin.register(Profile)

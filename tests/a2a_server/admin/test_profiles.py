@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.urls import reverse
 
 from a2a_server.models import Profile
 from agent_runs.effects import Effect
-from agent_runs.models import AnswerLevel
+from agent_runs.models import AnswerLevel, ToolSetting
 from agent_runs.tools import registry
 from tests import factories, html_forms
 from tests.a2a_server.test_rules import make_tool
@@ -27,11 +28,12 @@ LIST = reverse("admin:a2a_server_profile_changelist")
 
 
 @pytest.fixture(autouse=True)
-def _two_tools() -> Iterator[None]:
+def _three_tools() -> Iterator[None]:
     def tools() -> list[Tool]:
         return [
             make_tool("reader", Effect.READ_ONLY),
             make_tool("writer", Effect.NON_IDEMPOTENT_WRITE),
+            dataclasses.replace(make_tool("finder", Effect.READ_ONLY), group="notes"),
         ]
 
     registry.register_provider(tools)
@@ -93,10 +95,56 @@ def test_offers_the_installed_handlers(browser: Browser) -> None:
     assert "(uses a model)" in text
 
 
-def test_names_the_installed_tools(browser: Browser) -> None:
+def test_offers_the_installed_tools_with_what_they_do(browser: Browser) -> None:
+    """P3: by their groups, and what counts for each."""
+    ToolSetting.objects.create(name="writer", enabled=False, requires_approval=True)
+
     text = browser.get(ADD).content.decode()
 
-    assert "reader (reads), writer (writes)" in text
+    assert "reader (reads)" in text
+    assert "writer (writes once, needs approval, not enabled)" in text
+    assert "<label>notes</label>" in text
+
+
+def test_ticks_what_the_profile_has_and_keeps_its_order(browser: Browser) -> None:
+    profile = factories.make_profile(tools=["writer", "reader"], may_write=True)
+
+    page = save(browser, profile, name="Renamed", tools=["finder", "reader", "writer"])
+
+    assert html_forms.errors(page) == ""
+    assert stored(profile).tools == ["writer", "reader", "finder"]
+
+
+def test_a_tool_that_is_not_installed_stays_ticked_until_it_is_unticked(
+    browser: Browser,
+) -> None:
+    """P6: a save that narrows always succeeds."""
+    profile = factories.make_profile(tools=["gone", "reader"])
+
+    text = browser.get(page_of(profile)).content.decode()
+    save(browser, profile, name="Renamed")
+    kept = stored(profile).tools
+    save(browser, profile, tools=["reader"])
+
+    assert "<label>Not installed here</label>" in text
+    assert kept == ["gone", "reader"]
+    assert stored(profile).tools == ["reader"]
+
+
+def test_takes_all_tools_from_a_profile(browser: Browser) -> None:
+    profile = factories.make_profile(tools=["reader"])
+
+    save(browser, profile, tools=None)
+
+    assert stored(profile).tools == []
+
+
+def test_says_that_no_tool_is_installed(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_providers", [])
+
+    assert "None is installed here." in browser.get(ADD).content.decode()
 
 
 def test_keeps_a_handler_that_is_not_installed_any_more(browser: Browser) -> None:
@@ -117,8 +165,8 @@ def test_keeps_a_handler_that_is_not_installed_any_more(browser: Browser) -> Non
         pytest.param({"skill_id": "OTHER"}, "Another profile", id="letter-case"),
         pytest.param({"handler": "no.such"}, "valid choice", id="handler"),
         pytest.param({"configuration": ""}, "needs an LLM", id="configuration"),
-        pytest.param({"tools": "reader\nwriter"}, "«writer»", id="writing-tool"),
-        pytest.param({"tools": "READER"}, "«READER»", id="unknown-tool"),
+        pytest.param({"tools": ["reader", "writer"]}, "«writer»", id="writing-tool"),
+        pytest.param({"tools": ["READER"]}, "«READER»", id="unknown-tool"),
         pytest.param({"tags": "a\x01b"}, "list of lines", id="control-character"),
         pytest.param({"description": "  "}, "required", id="blank"),
         pytest.param({"active_task_quota": "-1"}, "greater than", id="quota"),
@@ -223,7 +271,7 @@ def test_a_page_asks_few_queries(
     for _ in range(20):
         factories.make_configuration()
 
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         browser.get(page_of(profile))
 
 
@@ -276,7 +324,7 @@ def test_a_record_that_a_fixture_broke_opens_and_can_be_mended(
         configuration=str(factories.make_configuration().pk),
         tags="a",
         examples="",
-        tools="",
+        tools=None,
     )
 
     assert html_forms.errors(page) == ""
