@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from agent_runs import llm
 from agent_runs.models.llm import AnswerLevel, ProviderKind
-from agent_runs.offline.answers import ANSWERS
+from agent_runs.offline import scripts
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, Group
@@ -65,11 +65,10 @@ def _is_plain(url: str) -> bool:
 
 
 def _model_problem(configuration: LLMConfiguration, provider: Provider) -> str | None:
-    if provider.kind != ProviderKind.OFFLINE or configuration.model_name in ANSWERS:
-        return None
-    names = ", ".join(f"«{name}»" for name in ANSWERS)
     wanted = configuration.model_name
-    return f"The offline model «{wanted}» does not exist; there are {names}."
+    if provider.kind != ProviderKind.OFFLINE or scripts.find(wanted):
+        return None
+    return f"The offline model «{wanted}» does not exist; there are {scripts.listed()}."
 
 
 def keeps_result(configuration: LLMConfiguration | None) -> bool:

@@ -151,9 +151,9 @@ def model_settings(configuration: LLMConfiguration) -> ModelSettings:
 
 def _offline(provider: Provider, name: str, http_client: httpx2.AsyncClient) -> Model:
     from agent_runs.llm_offline import OfflineModel
-    from agent_runs.offline.answers import ANSWERS
+    from agent_runs.offline import scripts
 
-    if name not in ANSWERS:
+    if not scripts.find(name):
         raise LLMError(f"The offline model «{name}» does not exist.")
     return OfflineModel(name)
 

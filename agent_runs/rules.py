@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from agent_runs import availability, llm
 from agent_runs.models import LLMConfiguration, Provider
 from agent_runs.models.llm import ProviderKind
-from agent_runs.offline.answers import ANSWERS
+from agent_runs.offline import scripts
 from agent_runs.saving import Change, Problem, register_rules, related
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def offline_model_exists(change: ConfigurationChange) -> Iterator[Problem]:
         return
     if not change.touches("model_name", "provider_id"):
         return
-    if change.new.model_name not in ANSWERS:
-        names = ", ".join(f"«{name}»" for name in ANSWERS)
+    if not scripts.find(change.new.model_name):
         yield Problem(
-            sentence=f"The provider «{provider}» is offline and knows {names} only.",
+            sentence=f"The provider «{provider}» is offline and knows "
+            f"{scripts.listed()} only.",
             field="model_name",
         )
 

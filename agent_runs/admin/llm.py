@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agent_runs import encryption
 from agent_runs.admin.records import RecordAdmin, RecordForm
 from agent_runs.models import LLMConfiguration, Provider
+from agent_runs.offline import scripts
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -153,6 +154,15 @@ class LLMConfigurationAdmin(RecordAdmin[LLMConfiguration]):
     ) -> Any:
         # Django's check keeps a relation with declared rows out of `fieldsets`.
         return (*self.fieldsets, ("Who", {"fields": ("allowed_groups", "four_eyes")}))
+
+    def formfield_for_dbfield(
+        self, db_field: Any, request: HttpRequest | None, **options: Any
+    ) -> Any:
+        """Apps bring offline models of their own, so the names are known here only."""
+        if db_field.name == "model_name":
+            names = scripts.listed()
+            options["help_text"] = f"As the provider names it. Offline: {names}."
+        return super().formfield_for_dbfield(db_field, request, **options)
 
     def formfield_for_manytomany(
         self, db_field: Any, request: HttpRequest | None, **options: Any

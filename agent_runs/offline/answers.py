@@ -1,7 +1,4 @@
-"""The offline models by name: pure functions from the asked text to the answer.
-
-Nothing of pydantic-ai is imported here, so that checks and forms can ask for the names.
-"""
+"""The offline models that only answer: pure functions from the asked text to a text."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_whole_configuration_has_no_problem() -> None:
         (
             {"provider": {"kind": "offline", "base_url": ""}, "model_name": "gpt"},
             "The offline model «gpt» does not exist; there are "
-            "«summary», «text-check», «echo».",
+            "«summary», «text-check», «echo»",
         ),
     ],
 )

@@ -375,3 +375,12 @@ def test_a_configurations_page_keeps_and_changes_its_groups(browser: Browser) ->
 
     assert untouched == {kept, gone}
     assert set(configuration.allowed_groups.all()) == {kept, new}
+
+
+def test_the_page_names_the_offline_models_there_are(browser: Browser) -> None:
+    """P1."""
+    url = reverse("admin:agent_runs_llmconfiguration_add")
+
+    page = browser.get(url).content.decode()
+
+    assert "Offline: «summary», «text-check», «echo»" in page
