@@ -20,6 +20,7 @@ from agent_runs import clock, lifecycle
 from agent_runs.contents import Result, RunInput
 from agent_runs.effects import Effect
 from agent_runs.handlers import PlainHandler, RunContext
+from agent_runs.models import RunState
 from tests import factories
 from tests.settings import BASE_URL
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from a2a_server.models import Client
     from agent_runs.lifecycle import Lease
+    from agent_runs.waiting import OpenQuestion
 
 _numbers = itertools.count(1)
 
@@ -155,6 +157,22 @@ def complete(lease: Lease, *, result: Result | None = None) -> None:
     assert lifecycle.complete(
         lease, result=result or Result(), truncated=False, now=now
     )
+
+
+def ask(task: Task | dict[str, Any], asked: OpenQuestion | None = None) -> OpenQuestion:
+    """Let the task's run wait with a question, as a worker would."""
+    asked = asked or factories.make_question("Which colour?", "red", "blue")
+    lease, now = claim(task), clock.database_now()
+    assert lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, waiting=asked, now=now)
+    return asked
+
+
+def make_answer(
+    task: Task | dict[str, Any], text: str = "red", **members: Any
+) -> dict[str, Any]:
+    """A message to the task."""
+    task_id = task["id"] if isinstance(task, dict) else str(task.pk)
+    return make_message(text, **{"taskId": task_id} | members)
 
 
 def make_task(state: str = TaskState.SUBMITTED, **values: Any) -> Task:

@@ -32,6 +32,7 @@ from agent_runs.waiting import open_question
 from tests import factories
 from tests.a2a_server.calling import (
     AnsweringHandler,
+    ask,
     claim,
     complete,
     read_task,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
     from agent_runs.lifecycle import Lease
-    from agent_runs.waiting import OpenQuestion
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker")]
 
@@ -75,11 +75,6 @@ def state_of(client: Client, task: dict[str, Any]) -> str:
 def requeue(lease: Lease) -> None:
     now = clock.database_now()
     assert lifecycle.requeue(lease, delay=timedelta(), now=now, event=RETRY)
-
-
-def suspend(lease: Lease, asked: OpenQuestion) -> None:
-    now = clock.database_now()
-    assert lifecycle.suspend(lease, RunState.WAITING_FOR_INPUT, waiting=asked, now=now)
 
 
 def test_every_run_state_has_its_task_state() -> None:
@@ -139,8 +134,7 @@ def test_what_happens_inside_working_moves_nothing(partner: Client) -> None:
 def test_waiting_for_input_shows_and_ends(partner: Client) -> None:
     """S60."""
     task = send(partner)
-    asked = factories.make_question()
-    suspend(claim(task), asked)
+    asked = ask(task)
     assert state_of(partner, task) == "INPUT_REQUIRED"
     assert counts() == {"input_required": 1}
 
@@ -159,9 +153,8 @@ def test_waiting_for_input_shows_and_ends(partner: Client) -> None:
 def test_a_question_is_told_to_people_and_to_programs(partner: Client) -> None:
     """S60, T7: and is the last message of the history (S63)."""
     task = send(partner)
-    asked = factories.make_question("Which colour?", "red", "blue")
 
-    suspend(claim(task), asked)
+    asked = ask(task)
 
     waiting = read_task(partner, task["id"])
     message = waiting["status"]["message"]
@@ -194,7 +187,7 @@ def test_a_question_of_several_values_shows_their_schema(partner: Client) -> Non
     )
     question = Question(text="How?", fields=fields)
 
-    suspend(claim(task), open_question(question, key="k", asked_by=["k"]))
+    ask(task, open_question(question, key="k", asked_by=["k"]))
 
     message = read_task(partner, task["id"])["status"]["message"]
     assert message["metadata"][PROFILE_EXTENSION_URI]["answer"] == {
