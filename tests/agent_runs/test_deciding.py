@@ -289,3 +289,35 @@ def test_who_could_not_do_it_can_deny_it() -> None:
     deciding.decide(run.id, run.waiting_id, approve=False, user=_person("", *DECIDER))
 
     assert _pending(run).is_approved is False
+
+
+# --- Who ------------------------------------------------------------------------------
+
+
+def test_a_person_answers_own_runs_and_with_the_permission_others() -> None:
+    """R20, S74: asked here as well as on the page."""
+    run, starter = _asking(), _person()
+    own = _asking(starter=starter)
+
+    with pytest.raises(NotAllowed):
+        deciding.answer_as(starter, run.id, "red", question_id=run.waiting_id)
+    for person, each in ((_person("", *DECIDER), run), (starter, own)):
+        deciding.answer_as(person, each.id, "red", question_id=each.waiting_id)
+
+    assert _pending(run).answers["call-1"].value == "red"
+    assert _pending(own).answers["call-1"].value == "red"
+
+
+def test_the_runs_to_decide_about_are_those_nothing_speaks_against() -> None:
+    """R20: the list says what the rule says."""
+    person, another = _person(), _person()
+    runs = [
+        _asking(owner=owner, starter=starter)
+        for owner in (person, another, None)
+        for starter in (person, another, None)
+    ]
+
+    for each in (person, another, _person(), _person("", *DECIDER)):
+        allowed = [run.pk for run in runs if not deciding.person_problem(run, each)]
+        listed = AgentRun.objects.filter(deciding.decidable_by(each))
+        assert set(listed.values_list("pk", flat=True)) == set(allowed)

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from django.db.models import Q
 
 from agent_runs import registries
-from agent_runs.registries import PeriodicJob
+from agent_runs.registries import PeriodicJob, RunDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     guards, purgers = registries.segment_guards[:], registries.purgers[:]
+    describers = registries.run_describers[:]
     jobs, filters = dict(registries.periodic_jobs), dict(registries.run_filters)
     yield
     registries.segment_guards[:], registries.purgers[:] = guards, purgers
+    registries.run_describers[:] = describers
     registries.periodic_jobs.clear()
     registries.periodic_jobs.update(jobs)
     registries.run_filters.clear()
@@ -65,3 +68,15 @@ def test_a_filter_is_found_by_what_operators_call_it() -> None:
     registries.register_run_filter("team", lambda name: Q(owner__username=name))
 
     assert registries.run_filters["team"]("a") == Q(owner__username="a")
+
+
+def test_each_package_describes_the_runs_it_knows() -> None:
+    ours, theirs = uuid4(), uuid4()
+    registries.run_describers.clear()
+    for run_id, asker in ((ours, "us"), (theirs, "them")):
+        told = {run_id: RunDescription(asker=asker, skill="")}
+        registries.register_run_describer(lambda run_ids, told=told: told)  # type: ignore[misc]
+
+    found = registries.described([ours, theirs])
+
+    assert {found[ours].asker, found[theirs].asker} == {"us", "them"}
