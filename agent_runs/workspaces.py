@@ -78,7 +78,10 @@ def title_of(draft: Draft) -> str:
 
 
 def values_of(draft: Draft) -> dict[str, JSONValue]:
-    values: dict[str, JSONValue] = json.loads(draft.values)
+    """Raises `ValueError` for what is no object."""
+    values = json.loads(draft.values)
+    if not isinstance(values, dict):
+        raise ValueError("a draft holds an object")
     return values
 
 
@@ -212,32 +215,39 @@ def _locked(draft_id: UUID, *, seen_at: datetime | None = None) -> Draft:
 def _publish(draft: Draft, user: AbstractBaseUser) -> Model:
     if problem := permission_problem(draft, user):
         raise PublishRefused(problem)
-    values = values_of(draft)
-    allowed = _still_allowed(draft, values)
-    is_new = draft.kind == DraftKind.CREATE
-    record = allowed.model() if is_new else _locked_record(draft, allowed)
+    allowed = _still_allowed(draft)
     with _refusing(draft, allowed.model):
-        _fill(record, allowed, values)
-        _save(record, values, is_new=is_new)
+        record = _saved(draft, allowed)
         draft.object_id = str(record.pk)
-        _log(record, draft, user, values)
+        _log(record, draft, user)
     _decide(draft, DraftState.PUBLISHED, user)
     return record
 
 
-def _still_allowed(draft: Draft, values: Values) -> AllowedModel:
+def _saved(draft: Draft, allowed: AllowedModel) -> Model:
+    values, is_new = values_of(draft), draft.kind == DraftKind.CREATE
+    _refuse_withdrawn(values, allowed)
+    record = allowed.model() if is_new else _locked_record(draft, allowed)
+    _fill(record, allowed, values)
+    _save(record, values, is_new=is_new)
+    return record
+
+
+def _still_allowed(draft: Draft) -> AllowedModel:
     """The allow-list of this moment has the last word (T16)."""
     model = _model_of(draft)
-    label = model._meta.label_lower if model else ""
-    allowed = allow_lists.writable().get(label)
+    allowed = allow_lists.writable().get(model._meta.label_lower) if model else None
     if allowed is None:
         name = f"{draft.content_type.app_label}.{draft.content_type.model}"
         raise PublishRefused(f"Drafts of {name} may not be published any more.")
+    return allowed
+
+
+def _refuse_withdrawn(values: Values, allowed: AllowedModel) -> None:
     if missing := sorted(set(values) - set(allowed.names)):
         raise PublishRefused(
             f"These fields may not be written any more: {', '.join(missing)}."
         )
-    return allowed
 
 
 def _locked_record(draft: Draft, allowed: AllowedModel) -> Model:
@@ -252,7 +262,7 @@ def _locked_record(draft: Draft, allowed: AllowedModel) -> Model:
 
 @contextmanager
 def _refusing(draft: Draft, model: type[Model]) -> Iterator[None]:
-    """The rules and the code of the record's own app, which may raise anything."""
+    """What is stored may not fit, and the record's own app may raise anything."""
     try:
         yield
     except (PublishRefused, *STORE_AWAY):
@@ -302,9 +312,10 @@ def _decide(draft: Draft, state: DraftState, user: AbstractBaseUser) -> None:
     )
 
 
-def _log(record: Model, draft: Draft, user: AbstractBaseUser, values: Values) -> None:
+def _log(record: Model, draft: Draft, user: AbstractBaseUser) -> None:
     is_new = draft.kind == DraftKind.CREATE
-    done = {"added": {}} if is_new else {"changed": {"fields": list(values)}}
+    fields = list(values_of(draft))
+    done = {"added": {}} if is_new else {"changed": {"fields": fields}}
     LogEntry.objects.log_actions(
         user.pk,
         [record],

@@ -296,6 +296,40 @@ def test_what_the_apps_own_code_raises_refuses(error: Exception, expected: str) 
     assert "secret" not in told
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"object_id": "x"},
+        {"values": "x"},
+        {"values": "[]"},
+        {"values": '{"title": []}'},
+    ],
+    ids=str,
+)
+def test_a_draft_that_cannot_be_read_is_refused(columns: dict[str, str]) -> None:
+    """Such as one that another release or a fixture left."""
+    draft = drafts.make_draft(record_id=str(drafts.make_article().pk), title="New")
+    for name, value in columns.items():
+        setattr(draft, name, value)
+    draft.save()
+
+    assert _refused(draft).startswith("The record ")
+
+
+def test_a_draft_is_published_as_it_was_seen_or_not_at_all() -> None:
+    """T16: its run may revise it until then."""
+    run = drafts.make_run()
+    draft, user = drafts.make_draft(run, title="Seen"), drafts.publisher()
+    drafts.drafted(run, {"title": "Unseen"}, record_id=f"draft:{draft.id}")
+
+    with pytest.raises(PublishRefused):
+        workspaces.publish(draft.id, user=user, seen_at=draft.changed_at)
+    draft.refresh_from_db()
+    workspaces.publish(draft.id, user=user, seen_at=draft.changed_at)
+
+    assert [article.title for article in Article.objects.all()] == ["Unseen"]
+
+
 @pytest.mark.parametrize("act", [workspaces.publish, workspaces.discard])
 def test_a_draft_that_is_not_there_is_refused(act: Any) -> None:
     with pytest.raises(PublishRefused, match="no such draft"):

@@ -7,12 +7,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+from pydantic_ai.messages import ToolCallPart
+
 from agent_runs import questions
 from agent_runs.questions import Answer
-from agent_runs.tools import registry
-from tests import processes
+from agent_runs.tools import gate, registry
+from agent_runs.tools.contract import ToolCall
+from tests import factories, processes
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from agent_runs.questions import Question
     from tests.processes import Installation
 
@@ -72,6 +78,54 @@ def test_the_guides_tool_asks_what_its_arguments_say() -> None:
         "day": "Monday",
         "means": "train",
     }
+
+
+@pytest.mark.django_db
+def test_the_guides_tools_read_and_write(owner: User) -> None:
+    """T1, T17."""
+    names: dict[str, Any] = {"__name__": "newsdesk.tools"}
+    exec(_blocks("docs/tools.md")[0], names)  # noqa: S102 -- our own document
+    count, add = names["tools"]()
+    run = factories.make_run("running", owner=owner)
+    part = ToolCallPart(add.name, '{"name": "Sports"}', "c1")
+
+    shown = gate.preview(run, part, add)
+    result, written = gate.write(run, part, add)
+    again, _ = gate.write(run, part, add)
+
+    assert (shown, result.outcome) == ("New section: Sports", "success")
+    assert written
+    assert [write.model for write in written.writes] == ["newsroom.section"]
+    assert again.content == "Section with this Name already exists."
+    call = ToolCall(run=run, call_id="c2", arguments=gate.parse(part, count))
+    assert count.execute(call) == "0"
+
+
+def test_the_guides_tools_are_registered_where_their_app_is_named(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "newsdesk"
+    package.mkdir()
+    tools, apps = _blocks("docs/tools.md")
+    for name, code in (("__init__", ""), ("tools", tools), ("apps", apps)):
+        (package / f"{name}.py").write_text(code)
+    code = "from agent_runs.tools import registry; print(*sorted(registry.all_tools()))"
+
+    with processes.installation(
+        tmp_path / "site",
+        EXTRA_APPS="a2a_project.newsroom newsdesk",
+        PYTHONPATH=str(tmp_path),
+    ) as site:
+        found = site.manage("shell", "--no-imports", "-c", code).stdout.split()
+
+    assert found == [
+        "add_section",
+        "ask_choice",
+        "count_articles",
+        "draft_record",
+        "get_record",
+        "list_records",
+    ]
 
 
 def test_the_guides_handler_is_found_where_its_app_is_named(
