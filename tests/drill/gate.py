@@ -98,6 +98,12 @@ class Gate:
         with self._changed:
             self._held.add((name, number))
 
+    def release(self, name: str) -> None:
+        """Hold no visit of that name any longer."""
+        with self._changed:
+            self._held = {held for held in self._held if held[0] != name}
+        self._let_pass()
+
     def _let_pass(self) -> None:
         with self._changed:
             waiting = [visit for visit in self._visits if self._is_free(visit)]
