@@ -54,3 +54,19 @@ def opened(record: object, name: str) -> str | None:
     except EncryptionError:
         return "Cannot be opened with the configured encryption keys."
     return None if value is None else str(value)
+
+
+def spent(seconds: float) -> str:
+    """How long, in the units that fit."""
+    tenths = max(round(seconds * 10), 0)
+    if tenths < 10:
+        return f"{max(round(seconds * 1000), 0)} ms"
+    if tenths < 600:
+        return f"{tenths / 10:.1f} s"
+    minutes, rest = divmod(tenths // 10, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} d {hours % 24} h"

@@ -277,7 +277,7 @@ def _person(request: HttpRequest) -> AbstractBaseUser:
 def _log(request: HttpRequest, run: AgentRun, told: str) -> None:
     LogEntry.objects.log_actions(
         user_id=request.user.pk or 0,
-        queryset=[run],  # type: ignore[arg-type]
+        queryset=[run],
         action_flag=CHANGE,
         change_message=told,
     )

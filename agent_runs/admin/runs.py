@@ -14,23 +14,24 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 
+from agent_runs import deciding
+from agent_runs.admin import timeline
+from agent_runs.admin.awaited import card_url, sentence
 from agent_runs.admin.canceling import CancelAdmin
-from agent_runs.admin.fields import NOTHING, cut, opened, preformatted
+from agent_runs.admin.fields import NOTHING, opened, preformatted, spent
 from agent_runs.admin.history import HandlerFilter, handler_label
 from agent_runs.contents import ContentsError, DataPart, Result, TextPart, load_result
-from agent_runs.models import AgentRun, AgentRunEvent
+from agent_runs.models import AgentRun
+from agent_runs.models.run import WAITING_FOR_PEOPLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
     from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.utils.safestring import SafeString
 
     from agent_runs.contents import Part
 
-_ENCRYPTED = ("request", "checkpoint", "pending", "result")
+_ENCRYPTED = ("request", "checkpoint", "pending", "result", "waiting_for")
 
 
 class OwnerFilter(admin.SimpleListFilter):
@@ -77,10 +78,11 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
             {
                 "fields": (
                     "id",
-                    "state",
+                    "state_shown",
                     "end_reason",
                     "truncated_shown",
                     "owner",
+                    "starter",
                     "handler_shown",
                     "configuration",
                     "workspace",
@@ -91,7 +93,8 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
             },
         ),
         ("Result", {"fields": ("result_shown",)}),
-        ("Timeline", {"fields": ("timeline",)}),
+        ("Writes", {"fields": ("writes_shown",)}),
+        ("Timeline", {"fields": ("timeline_shown",)}),
         (
             "Times",
             {
@@ -135,7 +138,26 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
     def rows_with_runs(self, rows: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
         return rows
 
+    def get_object(self, *args: Any, **options: Any) -> AgentRun | None:
+        run: Any = super().get_object(*args, **options)
+        request: HttpRequest = args[0]
+        if run is not None:
+            # A cell knows the row only, and not who looks at it.
+            run.is_decidable = not deciding.person_problem(run, request.user)
+        found: AgentRun | None = run
+        return found
+
     # --- Cells
+
+    @admin.display(description="state")
+    def state_shown(self, run: Any) -> SafeString | str:
+        state: str = run.get_state_display()
+        if run.state not in WAITING_FOR_PEOPLE:
+            return state
+        told = sentence(run)
+        if not run.is_decidable:
+            return f"{state}. {told}"
+        return format_html('{}. <a href="{}">{}</a>', state, card_url(run), told)
 
     @admin.display(description="state")
     def outcome(self, run: AgentRun) -> str:
@@ -163,7 +185,7 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
     def duration(self, run: AgentRun) -> str:
         if run.started_at is None or run.ended_at is None:
             return NOTHING
-        return _seconds(run.started_at, run.ended_at)
+        return spent((run.ended_at - run.started_at).total_seconds())
 
     @admin.display(description="belongs to")
     def belongs_to(self, run: AgentRun) -> SafeString | str:
@@ -182,10 +204,14 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
             return "Stored in a form that this release cannot show."
 
     @admin.display(description="events")
-    def timeline(self, run: AgentRun) -> SafeString:
-        events = run.events.order_by("sequence")
-        rows = [_timeline_row(run, event) for event in events]
+    def timeline_shown(self, run: AgentRun) -> SafeString:
+        rows = [timeline.row(run, event) for event in timeline.events_of(run)]
         return render_to_string("agent_runs/timeline.html", {"rows": rows})
+
+    @admin.display(description="writes")
+    def writes_shown(self, run: AgentRun) -> SafeString:
+        rows = timeline.writes(run)
+        return render_to_string("agent_runs/writes.html", {"rows": rows})
 
 
 def _rows_about(run: AgentRun) -> list[Any]:
@@ -208,10 +234,6 @@ def _link_to(row: Any) -> SafeString | None:
     return format_html('<a href="{}">{}</a>', url, row)
 
 
-def _seconds(start: datetime, end: datetime) -> str:
-    return f"{(end - start).total_seconds():.1f} s"
-
-
 def _result_text(result: Result) -> str:
     parts = [part for output in result.outputs for part in output.parts]
     texts = [_part_text(part) for part in (*parts, *result.message)]
@@ -224,29 +246,3 @@ def _part_text(part: Part) -> str:
     if isinstance(part, DataPart):
         return json.dumps(part.data, ensure_ascii=False, indent=2)
     return f"[{part.filename or 'file'}, {part.media_type}]"
-
-
-def _timeline_row(run: AgentRun, event: AgentRunEvent) -> dict[str, Any]:
-    facts = event.facts if isinstance(event.facts, dict) else {"": event.facts}
-    content = opened(event, "content")
-    return {
-        "sequence": event.sequence,
-        "at": event.created_at,
-        "since": _seconds(run.created_at, event.created_at),
-        "what": event.get_kind_display(),
-        "round": event.round or "",
-        "duration_ms": event.duration_ms,
-        "facts": list(_shown_facts(facts)),
-        "content": None if content is None else cut(content),
-    }
-
-
-def _shown_facts(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in facts.items():
-        if value not in ("", [], {}, None):
-            yield name.replace("_", " "), _fact_text(value)
-
-
-def _fact_text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return cut(text, 200)

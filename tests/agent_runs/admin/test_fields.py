@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django import forms
 
-from agent_runs.admin.fields import LinesField, cut, preformatted
+from agent_runs.admin.fields import LinesField, cut, preformatted, spent
 
 
 class LinesForm(forms.Form):
@@ -66,3 +66,22 @@ def test_cuts_long_text_and_says_so() -> None:
 
 def test_shows_text_of_others_as_text() -> None:
     assert "&lt;script&gt;" in preformatted("<script>")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (-1, "0 ms"),
+        (0.0004, "0 ms"),
+        (0.25, "250 ms"),
+        (1, "1.0 s"),
+        (59.94, "59.9 s"),
+        (59.97, "1 min 0 s"),
+        (3_599, "59 min 59 s"),
+        (3_600, "1 h 0 min"),
+        (86_399, "23 h 59 min"),
+        (200_000, "2 d 7 h"),
+    ],
+)
+def test_a_duration_has_the_units_that_fit(seconds: float, shown: str) -> None:
+    assert spent(seconds) == shown

@@ -231,7 +231,7 @@ def test_shows_what_happened(browser: Browser) -> None:
 
     text = browser.get(page_of(run)).content.decode()
 
-    for part in ("Model call", "1234 ms", "2.0 s", "model: echo"):
+    for part in ("Model call", "1.2 s", "2.0 s", "model: echo"):
         assert part in text
     assert "&lt;b&gt;Hi&lt;/b&gt;" in text
     assert "<b>Hi</b>" not in text
@@ -346,9 +346,41 @@ def test_a_long_timeline_asks_no_query_an_event(
     run = factories.make_task().run
     for _ in range(30):
         make_event(run, content="x")
+        make_event(run, kind=EventKind.WRITE, facts={"draft_id": str(uuid.uuid4())})
 
     with django_assert_max_num_queries(9):
         browser.get(page_of(run))
+
+
+def test_says_what_it_waits_for_and_leads_there(browser: Browser) -> None:
+    """O2."""
+    run = factories.make_run(RunState.WAITING_FOR_APPROVAL)
+    card = reverse("admin:agent_runs_waitingrun_change", args=[run.pk])
+
+    text = browser.get(page_of(run)).content.decode()
+
+    assert f'Waiting for approval. <a href="{card}">Approval of write</a>' in text
+
+
+def test_says_it_without_a_link_where_it_would_lead_nowhere(
+    browser_of: Callable[..., Browser],
+) -> None:
+    """R20."""
+    question = factories.make_question("Is <b>it</b>?")
+    run = factories.make_run(RunState.WAITING_FOR_INPUT, waiting=question)
+
+    browser = browser_of("agent_runs.view_agentrun")
+    text = browser.get(page_of(run)).content.decode()
+
+    assert "Waiting for input. Question: Is &lt;b&gt;it&lt;/b&gt;?" in text
+    assert "/waitingrun/" + str(run.pk) not in text
+
+
+def test_names_who_started_it(browser: Browser) -> None:
+    """T12."""
+    run = factories.make_run(starter=factories.make_user("ada"))
+
+    assert "ada</a>" in browser.get(page_of(run)).content.decode()
 
 
 # --- Nobody writes history ------------------------------------------------------------
