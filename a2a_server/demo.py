@@ -4,6 +4,9 @@ Idempotent: what is there is left as it is, also where somebody has changed it s
 secrets that cannot be read back from the database are kept in `DATA_DIR/demo.json`,
 which only its owner may read. A token that is no longer the client's is issued anew; an
 account that was there before, or whose password was changed, is never given another one.
+
+Other packages add chapters to it, in `AppConfig.ready()`: functions that make records of
+their own and skills for the demonstration's client.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import json
 import os
 import secrets
 import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,7 @@ from django.urls import reverse
 
 from a2a_server import auth, conf
 from a2a_server.models import Client, ClientProfile, Profile
+from a2a_server.models.task import TERMINAL_STATES
 from agent_runs import clock
 from agent_runs.models import LLMConfiguration, Provider
 from agent_runs.models.llm import ProviderKind
@@ -43,6 +48,8 @@ class Skill:
     description: str
     tags: tuple[str, ...]
     example: str
+    tools: tuple[str, ...] = ()
+    may_write: bool = False
 
 
 SKILLS = (
@@ -62,6 +69,40 @@ SKILLS = (
         example="This sentence has has a doubled word.",
     ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What a chapter finds. `is_new`: the client was made a moment ago."""
+
+    client: Client
+    provider: Provider
+    is_new: bool
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the client is as an earlier release left it, and has nothing to do."""
+        client = self.client
+        skill_ids = {skill.skill_id for skill in SKILLS}
+        return (
+            (client.workspace_id, client.expires_at) == (None, None)
+            and client.is_enabled
+            and client.technical_user.get_username() == TECHNICAL_USER
+            and self.provider.kind == ProviderKind.OFFLINE
+            and not client.profiles.exclude(skill_id__in=skill_ids).exists()
+            and not client.tasks.exclude(state__in=TERMINAL_STATES).exists()
+        )
+
+
+# Makes what is missing of its own; gives the ids of the skills that the client may call.
+Chapter = Callable[[Stage], Iterable[str]]
+
+_chapters: list[Chapter] = []
+
+
+def register(chapter: Chapter) -> None:
+    if chapter not in _chapters:
+        _chapters.append(chapter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +133,16 @@ def seed() -> Demo:
     """Make what is missing and write the file; raise OSError if that cannot be done."""
     known = _known()
     with transaction.atomic():
-        client = _seed_records()
+        stage = _seed_stage()
+        skill_ids = _seed_skills(stage)
+        client = stage.client
         known_token = known.get("token", "")
         token = _token(client, known_token)
         password = _admin_password(known.get("admin_password", ""))
     demo = Demo(
         **_addresses(),
         token=token,
-        skill_ids=tuple(skill.skill_id for skill in SKILLS),
+        skill_ids=skill_ids,
         admin_user=ADMIN,
         admin_password=password,
         is_token_replaced=known_token not in ("", token),
@@ -116,25 +159,35 @@ def _known() -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _seed_records() -> Client:
+def _seed_stage() -> Stage:
     provider, _ = Provider.objects.get_or_create(
         name=PROVIDER, defaults={"kind": ProviderKind.OFFLINE}
     )
+    client, is_new = Client.objects.get_or_create(
+        name=CLIENT,
+        defaults={"technical_user": _technical_user(), "is_enabled": True},
+    )
+    return Stage(client=client, provider=provider, is_new=is_new)
+
+
+def _technical_user() -> Any:
     user, is_new = get_user_model().objects.get_or_create(username=TECHNICAL_USER)
     if is_new:
         # It acts for a client and never signs in.
         user.set_unusable_password()
         user.save(update_fields=["password"])
-    client, _ = Client.objects.get_or_create(
-        name=CLIENT, defaults={"technical_user": user, "is_enabled": True}
-    )
+    return user
+
+
+def _seed_skills(stage: Stage) -> tuple[str, ...]:
     for position, skill in enumerate(SKILLS):
-        profile = _seed_skill(skill, provider, position)
-        ClientProfile.objects.get_or_create(client=client, profile=profile)
-    return client
+        profile = seed_skill(skill, stage.provider, position)
+        ClientProfile.objects.get_or_create(client=stage.client, profile=profile)
+    added = [skill_id for chapter in _chapters for skill_id in chapter(stage)]
+    return (*(skill.skill_id for skill in SKILLS), *added)
 
 
-def _seed_skill(skill: Skill, provider: Provider, position: int) -> Profile:
+def seed_skill(skill: Skill, provider: Provider, position: int) -> Profile:
     configuration, _ = LLMConfiguration.objects.get_or_create(
         identifier=f"demo-{skill.skill_id}",
         defaults={
@@ -153,6 +206,8 @@ def _seed_skill(skill: Skill, provider: Provider, position: int) -> Profile:
             "examples": [skill.example],
             "handler": "llm.text",
             "configuration": configuration,
+            "tools": list(skill.tools),
+            "may_write": skill.may_write,
             "is_public": True,
             "position": position,
         },

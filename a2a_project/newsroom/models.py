@@ -5,11 +5,16 @@ An app as any installation may have one: it knows nothing of runs, drafts or cli
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 
 
 class Section(models.Model):
     name = models.CharField(max_length=60, unique=True)
+
+    # Named, since type checkers read settings that do not install this app.
+    objects: ClassVar[models.Manager[Section]] = models.Manager()
 
     def __str__(self) -> str:
         return self.name
@@ -24,6 +29,8 @@ class Article(models.Model):
     )
     text = models.TextField()
     changed_at = models.DateTimeField("last change", auto_now=True)
+
+    objects: ClassVar[models.Manager[Article]] = models.Manager()
 
     def __str__(self) -> str:
         return self.title
