@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("a2a_server", "0004_help_texts"),
-        ("agent_runs", "0003_tools_questions_approvals_drafts"),
+        ("agent_runs", "0003_questions_and_approvals"),
     ]
 
     operations = [
