@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from django.db import migrations
+from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
@@ -8,4 +8,25 @@ class Migration(migrations.Migration):
         ("agent_runs", "0003_questions_and_approvals"),
     ]
 
-    operations = []
+    operations = [
+        migrations.CreateModel(
+            name="ToolSetting",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(editable=False, max_length=64, unique=True)),
+                ("enabled", models.BooleanField(blank=True, null=True)),
+                ("requires_approval", models.BooleanField(blank=True, null=True)),
+            ],
+            options={
+                "verbose_name": "tool",
+            },
+        ),
+    ]
