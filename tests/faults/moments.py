@@ -94,14 +94,12 @@ OF_THE_SWEEP = tuple(
     for moment in ALL
     if moment.name
     in {
-        "after the claim",
         "during the model call",
         "after the answer, before its checkpoint",
         "after the checkpoint, before the scan",
         "question: inside the suspension",
         "question: while it waits",
         "answered, before the answer is stored",
-        "approved, before the claim",
         "approved, after the verdict is stored",
         "before the write",
         "write: after the draft's row",

@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-KILLS = 3
+KILLS = 2
 # The server of the database ends a session that stays in a transaction so long.
 SHORT_IDLE_SECONDS = 3
 
@@ -39,10 +39,13 @@ Seen: TypeAlias = "dict[Moment, list[tuple[Case, Outcome]]]"
 
 @pytest.fixture(scope="module")
 def site(
-    tmp_path_factory: pytest.TempPathFactory, postgresql: str, redis_url: str
+    tmp_path_factory: pytest.TempPathFactory,
+    postgresql: str,
+    module_broker: RedisServer,
 ) -> Iterator[Ordeal]:
     directory = tmp_path_factory.mktemp("ordeal")
-    with ordeal.running(directory, database=postgresql, redis_url=redis_url) as made:
+    url = module_broker.url
+    with ordeal.running(directory, database=postgresql, redis_url=url) as made:
         yield made
 
 
@@ -328,20 +331,24 @@ def test_a_worker_may_stop_while_a_run_waits(
 # --- Redis starts anew ----------------------------------------------------------------
 
 
-def _redis_restarted(site: Ordeal, broker: RedisServer) -> list[Case]:
-    cases = []
-    worker = site.start_worker()
-    for batch in ordeal.batches(moments.DRAFTING):
-        held = site.stop_at(batch)
-        broker.kill()
-        broker.start()
-        _wait_for_connection(worker)
-        site.drill.gate.open_for_all()
-        # Also a process that only sends notices the loss when it sends.
-        site.wait_for_all(meanwhile=site.let_nudges_be_repeated)
-        cases += held
-    assert worker.stop() == 0
-    return cases
+@pytest.fixture
+def redis_restarted(module_broker: RedisServer) -> Callable[[Ordeal], list[Case]]:
+    def _redis_restarted(site: Ordeal) -> list[Case]:
+        cases = []
+        worker = site.start_worker()
+        for batch in ordeal.batches(moments.DRAFTING):
+            held = site.stop_at(batch)
+            module_broker.kill()
+            module_broker.start()
+            _wait_for_connection(worker)
+            site.drill.gate.open_for_all()
+            # Also a process that only sends notices the loss when it sends.
+            site.wait_for_all(meanwhile=site.let_nudges_be_repeated)
+            cases += held
+        assert worker.stop() == 0
+        return cases
+
+    return _redis_restarted
 
 
 def _wait_for_connection(worker: Process) -> None:
@@ -356,19 +363,14 @@ def _wait_for_connection(worker: Process) -> None:
     )
 
 
-def test_redis_may_lose_everything_at_any_point(
-    tmp_path_factory: pytest.TempPathFactory,
-    postgresql: str,
-    module_broker: RedisServer,
+@pytest.mark.parametrize("moment", moments.DRAFTING, ids=_by_name)
+def test_redis_may_lose_everything(
+    accidents: Accidents,
+    redis_restarted: Callable[[Ordeal], list[Case]],
+    moment: Moment,
 ) -> None:
     """W5: the row is the state; messages and counters in Redis are conveniences."""
-    directory = tmp_path_factory.mktemp("redis-ordeal")
-    url = module_broker.url
+    seen = accidents.of(redis_restarted)
 
-    with ordeal.running(directory, database=postgresql, redis_url=url) as site:
-        cases = _redis_restarted(site, module_broker)
-        seen = _judged("redis restarted", site, cases)
-
-    problems = {m.name: found for m in seen if (found := _problems(seen, m))}
-    assert problems == {}
-    assert set(seen) == set(moments.DRAFTING)
+    assert _problems(seen, moment) == []
+    assert [outcome.retries for _, outcome in seen[moment]] == [0]
