@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import IntegrityError
 
 from a2a_protocol import proto_json, types
-from a2a_protocol.errors import invalid_params
+from a2a_protocol.errors import ProtocolError, invalid_params
 from a2a_server import (
     admission,
     conf,
@@ -46,12 +46,27 @@ _NO_CONFIGURATION: Final = types.SendMessageConfiguration()
 def send_message(call: Call) -> Reply | Wait:
     request = _read(call)
     earlier = _find_earlier(call, request)
-    if earlier is not None:
+    if earlier is None and not request.message.task_id:
+        return _take(call, _choose(call, request))
+    if earlier is None:
+        return _follow_up(call, request)
+    return _answer(call, request, earlier)
+
+
+def _follow_up(call: Call, request: types.SendMessageRequest) -> Reply | Wait:
+    try:
+        judged = _judge(call, request)
+    except ProtocolError:
+        # The same message may have been taken, and its task gone on, since the look.
+        earlier = _find_earlier(call, request)
+        if earlier is None:
+            raise
         return _answer(call, request, earlier)
-    judged = (
-        _judge(call, request) if request.message.task_id else _choose(call, request)
-    )
-    now = clock.database_now()
+    return _take(call, judged)
+
+
+def _take(call: Call, judged: NewTask | FollowUp) -> Reply | Wait:
+    request, now = judged.request, clock.database_now()
     if not workers.is_worker_available(now):
         raise refuse(Reason.WORKER_UNAVAILABLE)
     slot = None if _is_immediate(request) else _take_slot(call)

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connections
 
 from a2a_protocol.errors import ProtocolError
 from a2a_server import skills
@@ -16,7 +13,6 @@ from a2a_server.models import (
     ClientProfile,
     Profile,
     Task,
-    TaskCounter,
     TaskEvent,
     TaskMessage,
     WaitingSlot,
@@ -35,6 +31,7 @@ from tests.a2a_server.calling import (
     result_of,
     send,
 )
+from tests.a2a_server.racing import assert_counters_are_right, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,35 +45,10 @@ pytestmark = [
 THREADS = 50
 
 
-def together(functions: list[Callable[[], str]]) -> list[str]:
-    """Call all at once, each in a thread with a connection of its own."""
-    barrier = threading.Barrier(len(functions))
-
-    def run(function: Callable[[], str]) -> str:
-        try:
-            barrier.wait()
-            return function()
-        except ProtocolError as error:
-            return error.reason or error.code.name
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(functions)) as threads:
-        return list(threads.map(run, functions))
-
-
 def send_and_get_id(client: Client, message_id: str) -> Callable[[], str]:
     message = make_message(messageId=message_id)
     params = make_params(message)
     return lambda: str(result_of(client, "SendMessage", params)["task"]["id"])
-
-
-def assert_counters_are_right() -> None:
-    counted = {
-        (row.client_id, row.state): row.count
-        for row in TaskCounter.objects.filter(count__gt=0)
-    }
-    assert counted == Counter(Task.objects.values_list("client_id", "state"))
 
 
 @pytest.mark.parametrize("task_limit", [10, 1])

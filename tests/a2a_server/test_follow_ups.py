@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -49,6 +50,7 @@ from tests.a2a_server.calling import (
     result_of,
     send,
 )
+from tests.a2a_server.racing import assert_counters_are_right, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -660,3 +662,121 @@ def test_a_task_that_asks_is_listed_as_such(
     (shown,) = listed["tasks"]
     assert shown["status"] == waiting["status"]
     assert shown["history"] == waiting["history"][-1:]
+
+
+# --- At the same moment ---------------------------------------------------------------
+
+ROUNDS = 10
+# Real commits, since threads have to see each other's.
+at_once = pytest.mark.django_db(transaction=True)
+
+
+def asking_task(client: Client) -> dict[str, Any]:
+    task = send(client)
+    ask(task)
+    return read_task(client, task["id"])
+
+
+def calling(client: Client, message: dict[str, Any]) -> Callable[[], str]:
+    params = make_params(message)
+    return lambda: str(result_of(client, "SendMessage", params)["task"]["id"])
+
+
+def messages_of(client: Client, task: dict[str, Any]) -> list[str]:
+    history = read_task(client, task["id"])["history"]
+    return [message["messageId"] for message in history]
+
+
+def events_of(task: dict[str, Any], kind: EventKind) -> int:
+    return AgentRunEvent.objects.filter(run__task=task["id"], kind=kind).count()
+
+
+@at_once
+def test_of_two_answers_at_once_one_wins(partner: Client) -> None:
+    """T10, B038: the other is told that nothing waits, and leaves no trace."""
+    for _ in range(ROUNDS):
+        task = asking_task(partner)
+        red = make_answer(task)
+        blue = make_answer(task, "blue")
+
+        told = together([calling(partner, red), calling(partner, blue)])
+
+        assert sorted(told) == sorted([task["id"], "TASK_NOT_WAITING"])
+        won = (red, blue)[told.index(task["id"])]
+        assert messages_of(partner, task)[2:] == [won["messageId"]]
+        keys = TaskMessage.objects.filter(task=task["id"])
+        assert keys.filter(dedupe_key=won["messageId"]).count() == 1
+        assert keys.count() == 2
+        assert events_of(task, EventKind.ANSWER) == 1
+        lifecycle.cancel(Task.objects.get(pk=task["id"]).run_id)
+    assert_counters_are_right()
+
+
+@at_once
+def test_an_answer_that_comes_twice_at_once_is_stored_once(partner: Client) -> None:
+    """S47, S72: both get the task."""
+    for _ in range(ROUNDS):
+        task = asking_task(partner)
+
+        told = together([calling(partner, make_answer(task, messageId=task["id"]))] * 4)
+
+        assert told == [task["id"]] * 4
+        assert messages_of(partner, task)[2:] == [task["id"]]
+        assert events_of(task, EventKind.ANSWER) == 1
+        lifecycle.cancel(Task.objects.get(pk=task["id"]).run_id)
+    assert_counters_are_right()
+
+
+@at_once
+def test_an_answer_and_a_cancel_at_once_end_canceled(partner: Client) -> None:
+    """S66, T10: whoever is first; and nothing goes on after it."""
+    for _ in range(ROUNDS):
+        task = asking_task(partner)
+        params = {"id": task["id"]}
+
+        def cancel_it(params: dict[str, Any] = params) -> str:
+            state: str = result_of(partner, "CancelTask", params)["status"]["state"]
+            return state
+
+        told = together([calling(partner, make_answer(task)), cancel_it])
+
+        assert told[0] in {task["id"], "TASK_NOT_WAITING", "TASK_TERMINAL"}
+        assert told[1] == "TASK_STATE_CANCELED"
+        was_answered = told[0] == task["id"]
+        assert len(messages_of(partner, task)) == 2 + was_answered
+        assert events_of(task, EventKind.ANSWER) == was_answered
+        run = AgentRun.objects.get(task=task["id"])
+        assert (run.state, run.pending) == (RunState.CANCELED, None)
+    assert_counters_are_right()
+
+
+@at_once
+def test_one_id_for_an_answer_and_new_tasks_is_used_once(partner: Client) -> None:
+    """S47: whoever stores it first, while workers move the client's other tasks."""
+    for _ in range(ROUNDS):
+        task = asking_task(partner)
+        others = [send(partner) for _ in range(2)]
+        id_ = f"both-{task['id']}"
+        new = {"messageId": id_, "role": "ROLE_USER", "parts": [{"text": "red"}]}
+
+        told = together(
+            [
+                calling(partner, make_answer(task, messageId=id_)),
+                calling(partner, new),
+                *(partial(_claim_and_cancel, other) for other in others),
+            ]
+        )
+
+        used = TaskMessage.objects.get(dedupe_key=id_)
+        assert told == [str(used.task_id)] * 2 + ["done"] * 2
+        for run_id in AgentRun.objects.filter(task__isnull=False).values_list(
+            "pk", flat=True
+        ):
+            lifecycle.cancel(run_id)
+    assert_counters_are_right()
+
+
+def _claim_and_cancel(task: dict[str, Any]) -> str:
+    lease = claim(task)
+    assert lifecycle.cancel(lease.run_id)
+    return "done"

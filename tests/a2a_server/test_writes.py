@@ -41,7 +41,7 @@ LIVE = {
     "object_id": "17",
     "draft_id": "",
     "workspace": "",
-    "tool": "edit\x00",
+    "tool": "edit",
 }
 
 
@@ -99,7 +99,7 @@ def test_every_end_lists_what_was_written(partner: Client, end: Any) -> None:
         "workspace": "Desk",
         "tool": "draft_record",
     }
-    assert (second["objectId"], second["tool"]) == ("17", "edit\ufffd")
+    assert (second["objectId"], second["tool"]) == ("17", "edit")
 
 
 @pytest.mark.parametrize("end", [complete, fail, cancel])
