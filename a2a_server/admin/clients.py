@@ -130,12 +130,16 @@ class ClientAdmin(RecordAdmin[Client]):
         return super().get_queryset(request).prefetch_related("profiles")
 
     def get_form(
-        self, request: HttpRequest, obj: Client | None = None, **options: Any
+        self,
+        request: HttpRequest,
+        obj: Client | None = None,
+        change: bool = False,
+        **kwargs: Any,
     ) -> Any:
         if not self.get_inline_instances(request, obj):
             # Somebody who may not see the skills: those that are stored decide.
-            options["form"] = RecordForm
-        return super().get_form(request, obj, **options)
+            kwargs["form"] = RecordForm
+        return super().get_form(request, obj, change, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
         if obj is not None:
