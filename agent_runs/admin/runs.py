@@ -138,14 +138,13 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
     def rows_with_runs(self, rows: QuerySet[AgentRun]) -> QuerySet[AgentRun]:
         return rows
 
-    def get_object(self, *args: Any, **options: Any) -> AgentRun | None:
-        run: Any = super().get_object(*args, **options)
-        request: HttpRequest = args[0]
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> AgentRun | None:
+        run = super().get_object(request, object_id, from_field)
         if run is not None:
-            # A cell knows the row only, and not who looks at it.
-            run.is_decidable = not deciding.person_problem(run, request.user)
-        found: AgentRun | None = run
-        return found
+            _tell_who_looks(run, request.user)
+        return run
 
     # --- Cells
 
@@ -212,6 +211,11 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
     def writes_shown(self, run: AgentRun) -> SafeString:
         rows = timeline.writes(run)
         return render_to_string("agent_runs/writes.html", {"rows": rows})
+
+
+def _tell_who_looks(run: Any, user: Any) -> None:
+    """A cell is given the row alone, and this one depends on the reader (R20)."""
+    run.is_decidable = deciding.person_problem(run, user) is None
 
 
 def _rows_about(run: AgentRun) -> list[Any]:
