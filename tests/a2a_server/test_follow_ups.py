@@ -12,7 +12,7 @@ import pytest
 
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 from a2a_protocol.errors import ErrorCode
-from a2a_server import documents
+from a2a_server import documents, own_tasks
 from a2a_server.models import (
     Client,
     ClientProfile,
@@ -29,11 +29,13 @@ from agent_runs import clock, deciding, engine, handlers, lifecycle
 from agent_runs.contents import Result, TextPart, text_output
 from agent_runs.deciding import Teller
 from agent_runs.models import AgentRun, AgentRunEvent, EndReason, RunState
+from agent_runs.models.llm import ProviderKind
 from agent_runs.models.run import EventKind
 from agent_runs.questions import Field, Question, ValueType, choice
 from agent_runs.transcript import Decisions
 from agent_runs.waiting import open_question
 from tests import factories
+from tests.a2a_server import toolbox
 from tests.a2a_server.calling import (
     AnsweringHandler,
     SilentHandler,
@@ -51,6 +53,7 @@ from tests.a2a_server.calling import (
     send,
 )
 from tests.a2a_server.racing import assert_counters_are_right, together
+from tests.agent_runs import openai_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -504,6 +507,38 @@ def test_a_withdrawn_skill_takes_the_answer_and_fails(
     assert status["message"]["parts"] == [{"text": sentence}]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_tool_that_asked_must_still_be_permitted(worker: None) -> None:
+    """S71, T3, S73: the model is not called again, and the client learns nothing."""
+    permission = "agent_runs.publish_draft"
+    asker = toolbox.asker(permission=permission)
+    user = factories.make_user(permissions=[permission])
+    with openai_server.running() as server, toolbox.registered(asker):
+        provider = factories.make_provider(
+            kind=ProviderKind.OPENAI_COMPATIBLE, base_url=server.base_url
+        )
+        asking = factories.make_profile(
+            configuration=factories.make_configuration(provider=provider),
+            tools=[asker.name],
+        )
+        client = factories.make_client(profiles=[asking], technical_user=user)
+        server.answer = openai_server.tool_call(asker.name, "{}", call_id="c1")
+        task = send(client)
+        run_id = AgentRun.objects.get().pk
+        assert engine.execute(run_id)
+        user.user_permissions.clear()
+
+        working = answer(client, task)
+        assert engine.execute(run_id)
+
+        assert len(server.asked) == 1
+    assert working["status"]["state"] == "TASK_STATE_WORKING"
+    status = read_task(client, task["id"])["status"]
+    sentence = documents.FAILURE_SENTENCES[EndReason.PRECONDITION_FAILED]
+    assert status["state"] == "TASK_STATE_FAILED"
+    assert status["message"]["parts"] == [{"text": sentence}]
+
+
 # --- Repeats and races ----------------------------------------------------------------
 
 
@@ -530,6 +565,27 @@ def test_a_repeated_answer_waits_as_the_first_would(
     wait = wait_for(partner, make_answer(waiting, messageId="m-2"))
 
     assert str(wait.task_id) == waiting["id"]
+
+
+def test_an_answer_that_was_just_taken_is_a_repeat_whatever_is_asked_by_then(
+    partner: Client, waiting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S47: between the look for it and the judgement its task asked something else."""
+    message = make_answer(waiting, messageId="m-2")
+    find = own_tasks.find_with_skill
+
+    def find_later(*which: Any) -> Task:
+        monkeypatch.setattr(own_tasks, "find_with_skill", find)
+        result_of(partner, "SendMessage", make_params(message))
+        ask(waiting, factories.make_question("Size?", "small", "large", key="call-2"))
+        return find(*which)
+
+    monkeypatch.setattr(own_tasks, "find_with_skill", find_later)
+
+    shown = result_of(partner, "SendMessage", make_params(message))["task"]
+
+    assert shown["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert TaskMessage.objects.filter(dedupe_key="m-2").count() == 1
 
 
 def test_the_id_of_a_tasks_first_message_is_no_answer(
