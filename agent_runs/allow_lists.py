@@ -161,9 +161,13 @@ def _model_problem(setting: str, model: type[models.Model]) -> str:
         return "its key has several columns"
     if issubclass(model, AbstractBaseSession):
         return "sessions open accounts"
-    if setting == WRITABLE and _is_protected(model):
-        return "who may do what is decided by people"
-    return ""
+    return _write_model_problem(model) if setting == WRITABLE else ""
+
+
+def _write_model_problem(model: type[models.Model]) -> str:
+    if model._meta.auto_created:
+        return "it only holds which records belong together"
+    return "who may do what is decided by people" if _is_protected(model) else ""
 
 
 def _is_protected(model: type[models.Model]) -> bool:
@@ -171,7 +175,6 @@ def _is_protected(model: type[models.Model]) -> bool:
     memberships = {field.remote_field.through for field in user._meta.many_to_many}
     return (
         model._meta.app_label in _PROTECTED_APPS
-        or bool(model._meta.auto_created)
         or model in memberships
         or issubclass(model, _PROTECTED_MODELS)
         or issubclass(user, model)

@@ -3,7 +3,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
+from django.db import models
+from django.test.utils import isolate_apps
 
+from a2a_project.newsroom.models import Section
 from agent_runs import allow_lists
 from agent_runs.allow_lists import READABLE, WRITABLE
 
@@ -77,6 +82,50 @@ def test_who_may_do_what_is_never_written(
 ) -> None:
     """T5: users, groups, permissions and this project's own records."""
     assert MODEL in found(settings, WRITABLE, label, field)
+
+
+with isolate_apps("tests"):
+
+    class Account(AbstractBaseUser):
+        """A user model in somebody's own app."""
+
+        class Meta:
+            app_label = "tests"
+
+    class Employee(User):
+        class Meta:
+            app_label = "tests"
+
+    class Team(models.Model):
+        accounts = models.ManyToManyField(Account)
+
+        class Meta:
+            app_label = "tests"
+
+        def __str__(self) -> str:
+            return "team"
+
+    class Alias(Section):
+        class Meta:
+            app_label = "tests"
+            proxy = True
+
+
+@pytest.mark.parametrize(
+    ("model", "is_refused"),
+    [
+        (Account, True),
+        (Employee, True),  # inherits the user's columns
+        (Team.accounts.through, True),
+        (Alias, True),
+        (Team, False),
+    ],
+)
+def test_an_apps_own_users_are_never_written(
+    model: type[models.Model], is_refused: bool
+) -> None:
+    """T5: wherever they are defined."""
+    assert bool(allow_lists._model_problem(WRITABLE, model)) is is_refused
 
 
 @pytest.mark.parametrize(

@@ -130,12 +130,27 @@ def test_a_revision_does_not_carry_over_what_was_drafted_for_another_state() -> 
 
 def test_drafts_of_others_and_decided_ones_are_not_revised() -> None:
     run = drafts.make_run()
-    other, mine = drafts.make_draft(), drafts.make_draft(run)
+    neighbour = drafts.make_run(workspace=run.workspace)
+    other, mine = drafts.make_draft(neighbour), drafts.make_draft(run)
     workspaces.discard(mine.id, user=drafts.publisher())
 
     for draft in (other, mine):
         told = drafts.refusal(run, {"title": "x"}, record_id=f"draft:{draft.id}")
         assert told == NO_SUCH
+
+
+def test_two_runs_draft_the_same_record_apart() -> None:
+    """T15, T16: of the two, one can be published."""
+    article = drafts.make_article("Old")
+    run = drafts.make_run()
+    other = drafts.make_run(workspace=run.workspace)
+    first = drafts.make_draft(run, str(article.pk), title="First")
+    second = drafts.make_draft(other, str(article.pk), title="Second")
+
+    workspaces.publish(first.id, user=drafts.publisher())
+
+    with pytest.raises(workspaces.PublishRefused, match="changed since"):
+        workspaces.publish(second.id, user=drafts.publisher())
 
 
 def test_without_a_workspace_nothing_is_drafted() -> None:

@@ -135,7 +135,8 @@ def test_a_new_record_of_the_run_is_read_by_the_id_of_its_draft() -> None:
 def test_drafts_of_others_and_decided_ones_are_not_seen() -> None:
     """T15: of the same run, and only while they are open."""
     run, article = drafts.make_run(), drafts.make_article("Old")
-    other = drafts.make_draft(record_id=str(article.pk), title="Other")
+    neighbour = drafts.make_run(workspace=run.workspace)
+    other = drafts.make_draft(neighbour, str(article.pk), title="Other")
     mine = drafts.make_draft(run, title="Mine")
     Draft.objects.filter(id=mine.id).update(
         state=DraftState.DISCARDED, decided_at=mine.created_at
