@@ -1,7 +1,8 @@
 """Reads typed values from the process environment, loudly.
 
-Only `settings.py` uses this module. A value that is present but cannot be read raises
-`ImproperlyConfigured` with the variable's name; nothing is guessed.
+Only `settings.py` uses this module, and `local.py`, which adds to some values. A value
+that is present but cannot be read raises `ImproperlyConfigured` with the variable's name;
+nothing is guessed.
 """
 
 from __future__ import annotations

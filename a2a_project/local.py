@@ -21,11 +21,20 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from a2a_project import environment
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 HOST = "127.0.0.1"
 DATABASE = "a2a.sqlite3"
+NEWSROOM = "a2a_project.newsroom"
+# What tools may read and write of the demonstration.
+_ARTICLE = {"newsroom.article": "title,section,text"}
+_MODELS = {
+    "AGENT_RUNS_READABLE_MODELS": {"newsroom.section": "name"} | _ARTICLE,
+    "AGENT_RUNS_WRITABLE_MODELS": _ARTICLE,
+}
 
 
 class RunError(Exception):
@@ -90,6 +99,7 @@ def settings_of(folder: Path, port: int) -> dict[str, str]:
     keys = kept_secret(folder / "encryption_keys", _encryption_key)
     secret_key = kept_secret(folder / "secret_key", lambda: secrets.token_urlsafe(50))
     return {
+        **_with_newsroom(),
         "A2A_ENCRYPTION_KEYS": keys,
         "A2A_REDIS_URL": "",
         # What is printed and on the card comes first; people type the other.
@@ -101,6 +111,31 @@ def settings_of(folder: Path, port: int) -> dict[str, str]:
         "HTTPS": "off",
         "SECRET_KEY": secret_key,
     }
+
+
+def _with_newsroom() -> dict[str, str]:
+    """The demonstration's app and its records, beside what the environment names."""
+    try:
+        return {
+            "EXTRA_APPS": _with_app(),
+            **{name: _beside(name, models) for name, models in _MODELS.items()},
+        }
+    except ImproperlyConfigured as error:
+        raise RunError(str(error)) from error
+
+
+def _with_app() -> str:
+    apps = environment.words("EXTRA_APPS")
+    is_named = any(app == NEWSROOM or app.startswith(f"{NEWSROOM}.") for app in apps)
+    return " ".join(apps if is_named else [NEWSROOM, *apps])
+
+
+def _beside(name: str, fields_by_model: dict[str, str]) -> str:
+    """A model that the environment names has the fields that it names there."""
+    words = environment.text(name).split()
+    named = {word.partition(":")[0].lower() for word in words}
+    ours = (f"{m}:{f}" for m, f in fields_by_model.items() if m not in named)
+    return " ".join([*ours, *words])
 
 
 # --- Options --------------------------------------------------------------------------

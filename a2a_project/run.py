@@ -24,6 +24,7 @@ from django.core.management.base import SystemCheckError
 from django.db import DatabaseError, connections
 
 from a2a_project import children, launch, local
+from a2a_project.newsroom import drafting
 from a2a_protocol.cards import PROFILE_EXTENSION_URI
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ SAMPLE = (
     "The team met on Monday. The release moves to May, because the import is not ready. "
     "The import is rewritten until then, and the release notes say so. Somebody brought "
     "cake. Lena writes the release notes."
+)
+# It names no section, so that the run asks for one.
+ARTICLE = (
+    "The bridge is open\\nThe new bridge over the river was opened on Monday. It carries "
+    "a tram line, two lanes for bicycles and no cars."
 )
 READY_SECONDS = 90.0
 _LOOK_EVERY = 0.1
@@ -123,13 +129,13 @@ async def become_ready(port: int, since: datetime) -> None:
 # --- Words ----------------------------------------------------------------------------
 
 
-def curl_line(demo: Demo) -> str:
+def curl_line(demo: Demo, skill_id: str, text: str) -> str:
     """A blocking call; every paste is a new message, since repeats are not executed."""
     message = (
-        '{"messageId":"\'"$(date +%s)"\'","role":"ROLE_USER",'
-        f'"parts":[{{"text":"{SAMPLE}"}}]}}'
+        f'{{"messageId":"{skill_id}-\'"$(date +%s)"\'","role":"ROLE_USER",'
+        f'"parts":[{{"text":"{text}"}}]}}'
     )
-    metadata = f'{{"{PROFILE_EXTENSION_URI}":"{demo.skill_ids[0]}"}}'
+    metadata = f'{{"{PROFILE_EXTENSION_URI}":"{skill_id}"}}'
     return (
         f"curl -sS {demo.base_url} -H 'Authorization: Bearer {demo.token}' "
         "-H 'A2A-Version: 1.0' -H 'Content-Type: application/json' "
@@ -166,8 +172,19 @@ Make a client of your own in the admin; this issues its token:
 
 Send a message and wait for the result:
 
-{curl_line(demo)}
+{curl_line(demo, demo.skill_ids[0], SAMPLE)}
+{_article_lines(demo)}
+"""
 
+
+def _article_lines(demo: Demo) -> str:
+    if drafting.NAME not in demo.skill_ids:
+        return ""
+    return f"""
+Have an article drafted. It asks for the section, and then for your approval: see Inbox
+in the admin.
+
+{curl_line(demo, drafting.NAME, ARTICLE)}
 """
 
 

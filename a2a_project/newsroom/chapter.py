@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WORKSPACE = "Newsroom"
 SKILL = demo.Skill(
-    skill_id="article",
+    skill_id=drafting.NAME,
     name="Article",
     description="Drafts an article from a title and a text, for one of the newsroom's "
     "sections. People look at the draft before it is published.",

@@ -13,6 +13,12 @@ from tests import processes
 if TYPE_CHECKING:
     from pathlib import Path
 
+MODELS = (READABLE, WRITABLE) = (
+    "AGENT_RUNS_READABLE_MODELS",
+    "AGENT_RUNS_WRITABLE_MODELS",
+)
+ARTICLE = "newsroom.article:title,section,text"
+
 
 # --- The folder -----------------------------------------------------------------------
 
@@ -73,6 +79,61 @@ def test_runs_with_debugging_off_on_loopback_without_services(tmp_path: Path) ->
     ]
     assert settings["DATABASE_URL"].startswith(f"sqlite:///{tmp_path}")
     assert settings["A2A_REDIS_URL"] == ""
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """One that says nothing about apps and models."""
+    for name in ("EXTRA_APPS", *MODELS):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.usefixtures("environment")
+def test_brings_the_newsroom_and_its_models(tmp_path: Path) -> None:
+    """O1, T5."""
+    settings = local.settings_of(tmp_path, 8123)
+
+    assert settings["EXTRA_APPS"] == "a2a_project.newsroom"
+    assert settings[READABLE].split() == ["newsroom.section:name", ARTICLE]
+    assert settings[WRITABLE].split() == [ARTICLE]
+
+
+def test_keeps_apps_and_models_that_the_environment_names(
+    tmp_path: Path, environment: pytest.MonkeyPatch
+) -> None:
+    """T5."""
+    (tmp_path / "apps").write_text("wordcount, shop\n")
+    environment.setenv("EXTRA_APPS_FILE", str(tmp_path / "apps"))
+    environment.setenv(READABLE, "shop.order:number Newsroom.Section:id,name")
+    environment.setenv(WRITABLE, "shop.order:note")
+
+    settings = local.settings_of(tmp_path, 8123)
+
+    assert settings["EXTRA_APPS"] == "a2a_project.newsroom wordcount shop"
+    own = "shop.order:number", "Newsroom.Section:id,name"
+    assert settings[READABLE].split() == [ARTICLE, *own]
+    assert settings[WRITABLE].split() == [ARTICLE, "shop.order:note"]
+
+
+@pytest.mark.parametrize(
+    "app", ["a2a_project.newsroom", "a2a_project.newsroom.apps.NewsroomConfig"]
+)
+def test_does_not_name_the_newsroom_twice(
+    tmp_path: Path, environment: pytest.MonkeyPatch, app: str
+) -> None:
+    environment.setenv("EXTRA_APPS", f"wordcount {app}")
+
+    assert local.settings_of(tmp_path, 8123)["EXTRA_APPS"] == f"wordcount {app}"
+
+
+def test_says_which_file_cannot_be_read(
+    tmp_path: Path, environment: pytest.MonkeyPatch
+) -> None:
+    environment.setenv("EXTRA_APPS_FILE", str(tmp_path / "nowhere"))
+
+    with pytest.raises(local.RunError, match=r"^EXTRA_APPS_FILE cannot be read\.$"):
+        local.settings_of(tmp_path, 8123)
 
 
 # --- Options --------------------------------------------------------------------------

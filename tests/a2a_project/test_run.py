@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import json
 import os
 import shlex
 import shutil
@@ -69,10 +70,23 @@ async def test_takes_silence_for_no_answer() -> None:
 
 
 def test_prints_a_curl_line_that_a_shell_reads_as_one_command() -> None:
-    words = shlex.split(run.curl_line(DEMO).replace("$(date +%s)", "1"))
+    line = run.curl_line(DEMO, "article", run.ARTICLE)
 
+    words = shlex.split(line.replace("$(date +%s)", "1"))
     assert words[:3] == ["curl", "-sS", "http://127.0.0.1:8000/a2a"]
     assert words[-2] == "-d"
+    [part] = json.loads(words[-1])["params"]["message"]["parts"]
+    assert part["text"].startswith("The bridge is open\nThe new bridge")
+
+
+def test_prints_a_line_for_every_skill_that_is_told_of() -> None:
+    """O1."""
+    drafting = dataclasses.replace(DEMO, skill_ids=(*DEMO.skill_ids, "article"))
+
+    lines = [_curls(run.banner(demo, Path("/data"))) for demo in (DEMO, drafting)]
+
+    assert [len(each) for each in lines] == [1, 2]
+    assert '"article"' in lines[1][1]
 
 
 def test_tells_everything_one_needs() -> None:
@@ -97,6 +111,10 @@ def test_tells_that_the_token_is_another_than_last_time() -> None:
 
     assert "token was changed meanwhile" in run.banner(replaced, Path("/data"))
     assert "token was changed meanwhile" not in run.banner(DEMO, Path("/data"))
+
+
+def _curls(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("curl ")]
 
 
 def _commands(text: str) -> list[str]:
@@ -131,7 +149,8 @@ def runner(tmp_path: Path, port: int) -> Iterator[processes.Process]:
 def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
     runner: processes.Process, tmp_path: Path, port: int
 ) -> None:
-    """O1: the printed line, pasted into a shell, brings back a finished task.
+    """O1: the printed lines, pasted into a shell, bring back a finished task and one
+    that asks.
 
     Account, token and task are there in the next run too.
     """
@@ -141,7 +160,9 @@ def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
 
     line = runner.wait_for_line("^curl ", seconds=90)
     first = kept.read_text()
+    article = runner.wait_for_line("^curl .*article", seconds=10)
     answers = [_paste(line), _paste(line.replace(local.HOST, "localhost"))]
+    asked = _paste(article)
     assert runner.stop() == 0
     assert _heartbeats(tmp_path) == 0
     assert "Warning" not in (tmp_path / "var" / "web.log").read_text()
@@ -151,6 +172,8 @@ def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
     assert again.stop() == 0
 
     assert all('"TASK_STATE_COMPLETED"' in answer for answer in answers)
+    assert '"TASK_STATE_INPUT_REQUIRED"' in asked
+    assert "For which section?" in asked
     assert kept.read_text() == first
 
 
