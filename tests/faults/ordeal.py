@@ -101,17 +101,30 @@ class Ordeal:
     drill: Stand
     model: DrillModel
     peers: list[Peer] = field(default_factory=list)
+    workers: list[Process] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     # --- Workers ----------------------------------------------------------------------
 
     def start_worker(self, **environment: str) -> Process:
-        return self.drill.site.start_celery_worker(
+        worker = self.drill.site.start_celery_worker(
             concurrency=BATCH + 1, DRILL_POINTS="on", **environment
         )
+        self.workers.append(worker)
+        return worker
 
     def start_sweep(self) -> Process:
-        return self.drill.site.start_sweep("--interval", "0.1", DRILL_POINTS="on")
+        sweep = self.drill.site.start_sweep("--interval", "0.1", DRILL_POINTS="on")
+        self.workers.append(sweep)
+        return sweep
+
+    def end_workers(self) -> None:
+        """Those that an accident left behind because it failed."""
+        self.drill.gate.open_for_all()
+        for worker in self.workers:
+            if worker.popen.poll() is None:
+                worker.kill()
+        self.workers.clear()
 
     def let_time_pass(self) -> None:
         """As if leases had run out, and a minute had passed since the last nudges."""

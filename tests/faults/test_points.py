@@ -62,7 +62,11 @@ class Accidents:
         if name not in self._seen:
             # Where it fails, every other test would fail after as long a time.
             self._seen[name] = {}
-            self._seen[name] = _judged(name, self._site, accident(self._site))
+            try:
+                cases = accident(self._site)
+            finally:
+                self._site.end_workers()
+            self._seen[name] = _judged(name, self._site, cases)
         assert self._seen[name], "the accident itself went wrong, see the first test"
         return self._seen[name]
 
