@@ -16,6 +16,7 @@ from agent_runs.open_turn import DENIED
 from agent_runs.outcomes import Failed
 from agent_runs.questions import Question, choice
 from agent_runs.segment import SegmentEnded
+from agent_runs.tools import registry
 from agent_runs.tools.contract import Tool, ToolCall, ToolError, Write, Written
 from agent_runs.transcript import Transcript
 from tests import factories
@@ -682,24 +683,21 @@ def test_a_write_of_a_segment_that_lost_its_lease_does_not_happen(
 def test_a_canceled_run_begins_no_write(toolbox: Toolbox) -> None:
     """R14: the row is looked at first of all, within the transaction."""
     toolbox.add_writer("write", _made_group)
-    segment = new_segment("cancel", "write")
+    segment = new_segment("write")
+    looks = iter([False, True])
 
-    def cancel(call: ToolCall) -> str:
-        lifecycle.cancel(call.run.id)
-        return "canceled"
+    def canceled_meanwhile() -> list[Tool]:
+        """Tools are looked up when the segment begins, and just before the call."""
+        if next(looks):
+            lifecycle.cancel(segment.run.id)
+        return []
 
-    toolbox.tools.append(
-        Tool(
-            name="cancel",
-            description="cancel",
-            parameters=Arguments,
-            effect=Effect.READ_ONLY,
-            execute=cancel,
-        )
-    )
-
-    with pytest.raises(SegmentEnded):
-        run_loop(segment, Script([("cancel", "{}"), *WRITE_ONE], "done"))
+    registry.register_provider(canceled_meanwhile)
+    try:
+        with pytest.raises(SegmentEnded):
+            run_loop(segment, Script(WRITE_ONE, "done"))
+    finally:
+        registry.unregister_provider(canceled_meanwhile)
 
     assert (_groups(), toolbox.ran) == ([], [])
 
