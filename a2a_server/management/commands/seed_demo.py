@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class Command(ExitCommand):
     help = (
-        "Makes an offline model provider, two skills, a client with a token and an "
+        "Makes an offline model provider, skills, a client with a token and an "
         "admin account, leaves alone what is there, and prints how to reach them."
     )
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_runs.offline import scripts
-from agent_runs.offline.scripts import Conversation, Done
+from agent_runs.offline.scripts import Call, Conversation, Done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
 
 
 def _greet(conversation: Conversation) -> str:
@@ -54,3 +58,28 @@ def test_finds_the_last_call_of_a_tool() -> None:
 
     assert conversation.last("look") is second
     assert conversation.last("ask") is None
+
+
+def test_the_guides_script_goes_from_the_message_to_an_answer() -> None:
+    names: dict[str, Any] = {"__name__": "guide"}
+    (code,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    exec(code, names)  # noqa: S102 -- our own document
+    script = scripts.find("sections")
+    scripts.unregister("sections")
+    assert script
+    arguments = {"model": "newsroom.section"}
+    listed = [
+        Done(tool="list_records", arguments=arguments, outcome=outcome, content="two")
+        for outcome in ("success", "failed")
+    ]
+
+    steps = [
+        script(Conversation(prompt="Which?", done=done))
+        for done in ((), (listed[0],), (listed[1],))
+    ]
+
+    assert steps == [
+        (Call(tool="list_records", arguments=arguments),),
+        "The sections are: two",
+        "The sections cannot be listed.",
+    ]
