@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db.models import ProtectedError
 
-from a2a_server import preconditions, trials
+from a2a_server import preconditions, skills, trials
 from a2a_server.models import Client, Profile, Task, Trial
 from agent_runs import clock, deciding, handlers
 from agent_runs.contents import RunInput, TextPart, load_input
@@ -199,6 +199,22 @@ def test_trying_takes_a_permission(partner: Client, permissions: list[str]) -> N
     starter = factories.make_user(permissions=permissions)
 
     assert refusal(partner, starter) == "You may not try skills."
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_client_that_is_deleted_meanwhile_is_told(
+    partner: Client, tester: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """O2: by whoever does it between the look and the commit."""
+    given_tools = skills.given_tools
+
+    def lose_and_give(profile: Profile, *, user_id: int) -> tuple[str, ...]:
+        Client.objects.all().delete()
+        return given_tools(profile, user_id=user_id)
+
+    monkeypatch.setattr(skills, "given_tools", lose_and_give)
+
+    assert "deleted meanwhile" in refusal(partner, tester)
 
 
 # --- What is judged later -------------------------------------------------------------

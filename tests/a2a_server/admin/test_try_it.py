@@ -238,6 +238,19 @@ def test_a_forged_request_starts_nothing(superuser: User, partner: Client) -> No
     assert not AgentRun.objects.exists()
 
 
+def test_a_client_that_was_tried_is_not_deleted(
+    browser: Browser, partner: Client
+) -> None:
+    """P5: as long as the run is kept."""
+    press(browser, partner)
+    page = reverse("admin:a2a_server_client_delete", args=[partner.pk])
+
+    told = html_forms.sentences(browser.post(page, {"post": "yes"}, follow=True))
+
+    assert "still used by 1 trial." in told[-1]
+    assert Client.objects.exists()
+
+
 def test_the_page_takes_the_same_queries_for_many_clients(
     browser: Browser, partner: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
