@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EMPTY = "–"
 _NO_SUCH = "there is no such record"
+_PLAIN: tuple[type[bool | int | float | str], ...] = (bool, int, float, str)
 _OF_NO_VALUE = frozenset({"null", "blank"})
 
 
@@ -49,10 +50,7 @@ def _is_finite_float(value: object) -> bool:
 
 def _plain(value: bool | int | float | str) -> bool | int | float | str:
     """Without the class of a member of an enumeration."""
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    return value
+    return next(kind(value) for kind in _PLAIN if isinstance(value, kind))
 
 
 def values_of(record: models.Model, fields: Iterable[Field]) -> dict[str, JSONValue]:

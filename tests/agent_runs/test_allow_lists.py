@@ -105,6 +105,18 @@ with isolate_apps("tests"):
         def __str__(self) -> str:
             return "team"
 
+    class Membership(models.Model):
+        pk = models.CompositePrimaryKey("team", "number")
+        team = models.IntegerField()
+        number = models.IntegerField()
+        paper = models.FileField()
+
+        class Meta:
+            app_label = "tests"
+
+        def __str__(self) -> str:
+            return "membership"
+
     class Alias(Section):
         class Meta:
             app_label = "tests"
@@ -118,6 +130,7 @@ with isolate_apps("tests"):
         (Employee, True),  # inherits the user's columns
         (Team.accounts.through, True),
         (Alias, True),
+        (Membership, True),  # tools name a record by one value
         (Team, False),
     ],
 )
@@ -159,6 +172,14 @@ def test_what_people_cannot_edit_is_read_and_not_written(
 ) -> None:
     assert found(settings, READABLE, "newsroom.article", field) == set()
     assert found(settings, WRITABLE, "newsroom.article", field) == {FIELD}
+
+
+def test_a_file_is_read_by_its_name_and_not_written() -> None:
+    """A text written there would name any file below the folder of uploads."""
+    field = Membership._meta.get_field("paper")
+
+    assert allow_lists._field_problem(READABLE, field) == ""
+    assert allow_lists._field_problem(WRITABLE, field)
 
 
 def test_one_wrong_entry_leaves_the_others(settings: SettingsWrapper) -> None:

@@ -110,6 +110,14 @@ def test_what_is_no_value_of_the_field_is_refused(name: str, given: Any) -> None
         records.set_value(Thing(), _field(name), given)
 
 
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    thing = Thing()
+
+    records.set_value(thing, _field("number"), 5.0)
+
+    assert (thing.number, type(thing.number)) == (5, int)
+
+
 def test_a_moment_without_a_zone_is_one_of_the_installations() -> None:
     thing = Thing()
 
@@ -156,6 +164,7 @@ def test_every_column_counts_in_a_digest() -> None:
         ("is_new", False, "no"),
         ("size", "l", "Large"),
         ("size", "x", "x"),
+        ("number", 5, "5"),
         ("data", {"a": 1}, '{\n  "a": 1\n}'),
     ],
 )

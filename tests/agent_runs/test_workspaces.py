@@ -12,7 +12,7 @@ import pytest
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models.signals import pre_save
 
 from a2a_project.newsroom.models import Article, Section
@@ -278,9 +278,10 @@ def test_the_allow_list_of_now_counts(
     ("error", "expected"),
     [
         (ValidationError({"title": "Too loud."}), "title: Too loud."),
+        (IntegrityError("secret column"), "Another record is in the way"),
         (LookupError("/etc/secret"), "The record could not be saved."),
     ],
-    ids=["its rules", "its mistakes"],
+    ids=["its rules", "its constraints", "its mistakes"],
 )
 def test_what_the_apps_own_code_raises_refuses(error: Exception, expected: str) -> None:
     """T16: nothing half-done, and nothing internal in the sentence."""

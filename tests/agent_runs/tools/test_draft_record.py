@@ -203,6 +203,18 @@ def test_a_new_record_needs_the_permission_to_add() -> None:
         assert refused == told
 
 
+def test_a_draft_is_not_revised_once_the_permission_is_gone() -> None:
+    """T4: asked anew at every call."""
+    run = drafts.make_run()
+    draft = drafts.make_draft(run)
+    assert run.owner
+    run.owner = drafts.take(run.owner, "newsroom.add_article")
+
+    told = drafts.refusal(run, {"title": "x"}, record_id=f"draft:{draft.id}")
+
+    assert told == NO_SUCH
+
+
 def test_a_wrongly_listed_model_is_not_drafted(settings: SettingsWrapper) -> None:
     """T5: whether or not the checks ran."""
     settings.AGENT_RUNS_WRITABLE_MODELS = {"auth.user": ("username", "is_superuser")}
