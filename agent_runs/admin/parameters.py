@@ -76,7 +76,7 @@ def _kind(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int = 0) -
 
 def _limits(schema: Mapping[str, Any]) -> str:
     found = [text.format(schema[key]) for key, text in _LIMITS.items() if key in schema]
-    if schema.get("default") is not None:
+    if schema.get("default") not in (None, "", [], {}):
         found.append(f"without it {_shown(schema['default'])}")
     return ", ".join(found)
 
