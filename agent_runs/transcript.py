@@ -32,7 +32,7 @@ from agent_runs.contents import dump_document, load_document
 from agent_runs.questions import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from agent_runs.contents import Turn
 
@@ -121,7 +121,11 @@ class Transcript:
         return [call for call in self.turn_calls if call.tool_call_id not in done]
 
     def add_response(self, response: ModelResponse) -> None:
-        self.messages.append(cleaned(response))
+        self.messages.append(cleaned(response, self._known_ids()))
+
+    def _known_ids(self) -> set[str]:
+        earlier = (m for m in self.messages if isinstance(m, ModelResponse))
+        return {call.tool_call_id for each in earlier for call in tool_calls(each)}
 
     def close_turn(self) -> None:
         """Hand the journal's results to the model."""
@@ -179,9 +183,13 @@ def text_of(response: ModelResponse) -> str:
     return "".join(p.content for p in response.parts if isinstance(p, TextPart))
 
 
-def cleaned(response: ModelResponse) -> ModelResponse:
-    """The answer as it can be stored: clean text, and a distinct id for every call."""
-    seen: set[str] = set()
+def cleaned(response: ModelResponse, known: Collection[str] = ()) -> ModelResponse:
+    """The answer as it can be stored: clean text, and a distinct id for every call.
+
+    `known` are the ids of earlier answers: a verdict or an answer that was given to one
+    of their calls must never be taken for a later one (T9, T12).
+    """
+    seen = set(known)
     parts = [_cleaned_part(part, seen) for part in response.parts]
     return dataclasses.replace(response, parts=parts)
 

@@ -183,6 +183,23 @@ def test_a_denial_holds_for_its_turn_only(toolbox: Toolbox) -> None:
     assert toolbox.ran == [("write", 2)]
 
 
+def test_a_verdict_does_not_hold_for_a_later_turn_that_is_the_same(
+    toolbox: Toolbox,
+) -> None:
+    """T12: somebody who decides twice decides about the first one only."""
+    toolbox.add("write", needs_approval=True)
+    script = Script([("write", "{}")], [("write", "{}")], "done", call_id="same")
+    segment = new_segment("write")
+    shown = _waits_for_approval(segment, script)
+    segment = _decided(segment, shown.id, approve=True)
+
+    again = _waits_for_approval(segment, script)
+
+    assert again.id != shown.id
+    with pytest.raises(deciding.SomethingElse):
+        _decided(segment, shown.id, approve=True)
+
+
 class Shelf:
     """What a writer would change; a preview tells what is there."""
 
@@ -384,11 +401,12 @@ def test_a_question_of_a_later_turn_is_not_answered_by_an_earlier_answer(
     script = Script([("ask", "{}")], [("ask", "{}")], "done", call_id="same")
     segment = new_segment("ask")
 
-    _waits_for_answer(segment, script)
+    first = _waits_for_answer(segment, script)
     segment = _answered(segment, "red")
-    _waits_for_answer(segment, script)
+    second = _waits_for_answer(segment, script)
     ended = run_loop(_answered(segment, "blue"), script)
 
+    assert first.id != second.id
     assert ended == ModelAnswer(text="done")
     assert script.results() == [("success", "blue")]
 
