@@ -61,7 +61,7 @@ def test_marks_lines_where_there_are_many_words() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param("a " * MOST_UNITS, "b a " * (MOST_UNITS // 2), id="one-word"),
+        pytest.param(" a" * MOST_UNITS, " b a" * (MOST_UNITS // 2), id="one-word"),
         pytest.param("!" * 500_000, "!?" * 250_000, id="one-long-word"),
         pytest.param("a\n" * MOST_UNITS * 9, "b\n" * MOST_UNITS * 9, id="lines"),
     ],
