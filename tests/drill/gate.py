@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
