@@ -107,6 +107,11 @@ def _take_workspace() -> None:
     Client.objects.update(workspace=None)
 
 
+def _delete_skill() -> None:
+    _take_workspace()
+    Profile.objects.filter(skill_id="article").delete()
+
+
 def _hide_skill() -> None:
     Profile.objects.filter(skill_id="article").update(is_public=False)
 
@@ -120,6 +125,7 @@ def _hide_skill() -> None:
         (ToolSetting.objects.all().delete, ALL),
         (_take_skill, ALL[:2]),
         (_take_workspace, ALL[:2]),
+        (_delete_skill, ALL[:2]),
         (_hide_skill, ALL[:2]),
     ],
 )
