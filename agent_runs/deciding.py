@@ -7,6 +7,7 @@ same moment one wins, and the other is told that nothing is waiting.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from agent_runs.events import NewEvent
 from agent_runs.models import AgentRun, RunState
 from agent_runs.models.run import EventKind
 from agent_runs.questions import Answer
+from agent_runs.store import STORE_AWAY
 from agent_runs.tools import gate, grants
 from agent_runs.tools.contract import ToolError
 from agent_runs.transcript import Decisions
@@ -27,9 +29,13 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from django.contrib.auth.models import AbstractBaseUser
+    from pydantic import BaseModel
 
     from agent_runs.contents import JSONValue
+    from agent_runs.tools.contract import Tool
     from agent_runs.waiting import ShownCall, Waiting
+
+logger = logging.getLogger(__name__)
 
 PERMISSION = "agent_runs.decide_run"
 
@@ -200,8 +206,21 @@ def _call_problem(
         arguments = gate.parse_text(call.arguments, tool)
     except ToolError:
         return f"The tool {tool.name} does not take these arguments any more."
-    if tool.may_run is None or tool.may_run(user, arguments):
-        return None
+    return _own_problem(tool, arguments, user)
+
+
+def _own_problem(
+    tool: Tool, arguments: BaseModel, user: AbstractBaseUser
+) -> str | None:
+    """A tool that fails here does not keep anybody from denying."""
+    try:
+        if tool.may_run is None or tool.may_run(user, arguments):
+            return None
+    except STORE_AWAY:
+        raise
+    except Exception:
+        logger.exception("may_run failed", extra={"tool": tool.name})
+        return f"The tool {tool.name} could not say whether you may do this yourself."
     return f"You may not do yourself what {tool.name} would do here."
 
 

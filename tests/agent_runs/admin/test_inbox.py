@@ -379,6 +379,24 @@ def test_who_may_not_approve_reads_why_and_may_deny(
     assert judge(browser, run, "deny")[0].startswith("Denied.")
 
 
+def test_a_tool_that_fails_on_the_card_is_no_traceback(
+    browser: Browser, box: Toolbox
+) -> None:
+    """T12: what cannot be judged cannot be approved, and can be denied."""
+    box.add_writer(
+        "broken", lambda call: pytest.fail("never"), may_run=lambda u, a: 1 / 0
+    )
+    run = to_approve("broken")
+
+    text = text_of(browser.get(card_of(run)))
+    refused = judge(browser, run, "approve")
+
+    assert "could not say whether you may do this yourself." in text
+    assert "division" not in text
+    assert refused[0].startswith("The tool broken could not say")
+    assert judge(browser, run, "deny")[0].startswith("Denied.")
+
+
 def test_a_verdict_of_no_kind_is_asked_for_again(browser: Browser) -> None:
     run = to_approve()
 
