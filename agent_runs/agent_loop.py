@@ -69,6 +69,8 @@ class AgentLoop:
                 return _answer_at_the_limit(response)
             elif not self.transcript.turn_calls:
                 return _answer(response)
+            elif lost := self.turn.lost_write():
+                return lost
             elif self.run_row.rounds >= self.configuration.max_rounds:
                 await self._ask_without_tools()
             elif ended := await self.turn.scan():

@@ -52,8 +52,6 @@ class OpenTurn:
 
     async def scan(self) -> Suspended | Failed | None:
         """Approvals first, then questions; what was decided already is let through."""
-        if ended := self._interrupted_write():
-            return ended
         if self._is_denied:
             return None
         approval = await sync_to_async(self._needed_approval)()
@@ -62,7 +60,7 @@ class OpenTurn:
         question = self._next_question()
         return suspending.for_answer(self.segment, question) if question else None
 
-    def _interrupted_write(self) -> Failed | None:
+    def lost_write(self) -> Failed | None:
         """A write that had begun when its worker was lost; nobody knows how far it got."""
         begun = self.transcript.begun
         if any(call.tool_call_id == begun for call in self.transcript.open_calls):

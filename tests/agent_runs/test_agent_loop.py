@@ -394,6 +394,23 @@ def test_a_lower_round_limit_of_a_later_segment_still_gives_the_last_call(
     assert ended == ModelAnswer(text="that is all", is_truncated=True)
 
 
+def test_a_lower_round_limit_does_not_call_a_lost_write_not_run(
+    toolbox: Toolbox,
+) -> None:
+    """R12: nobody knows how far it got, the model least of all."""
+    toolbox.add("write", effect=Effect.NON_IDEMPOTENT_WRITE, says=KilledError())
+    script = Script([("write", "{}")], "that is all")
+    first = new_segment("write", max_rounds=5)
+    with pytest.raises(KilledError):
+        run_loop(first, script)
+    type(first.run.configuration).objects.update(max_rounds=1)
+
+    ended = run_loop(after_a_death(first), script)
+
+    assert ended == Failed(reason=EndReason.LEASE_LOST_AFTER_WRITE)
+    assert len(script.seen) == 1
+
+
 def test_a_canceled_run_starts_no_further_tool(toolbox: Toolbox) -> None:
     """R14: noticed at the next checkpoint."""
     segment = new_segment("cancel", "look")
