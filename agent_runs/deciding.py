@@ -107,7 +107,12 @@ def answer(
     event = NewEvent(
         kind=EventKind.ANSWER,
         round=run.rounds,
-        facts={"by": by.name, "tool": asked.tool, "length": len(accepted.text)},
+        facts={
+            "by": by.name,
+            "by_id": str(by.user_id or ""),
+            "tool": asked.tool,
+            "length": len(accepted.text),
+        },
         content=redaction.event_content(run.current_level, accepted.text),
     )
     decisions = Decisions(answers={asked.key: accepted})
