@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from agent_runs import rewriting
@@ -17,10 +18,30 @@ if TYPE_CHECKING:
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
+# Controls, formats (joiners, directions), surrogates, private use, unassigned, separators.
+_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Letters and marks by their category, and yet nobody sees them. The two selectors that
+# choose how an emoji looks are none of them.
+_BLANK = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
+            *(0x180B, 0x180C, 0x180D, 0x180F),
+            *range(0xFE00, 0xFE0E),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
 
 
 def clean_text(text: str) -> str:
     return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def is_hidden(letter: str) -> bool:
+    """Whether nobody sees it, or it changes the order of others."""
+    return letter in _BLANK or unicodedata.category(letter) in _HIDING
 
 
 def clean_value(value: JSONValue) -> JSONValue:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from django.urls import reverse
 
 from agent_runs import registries, waiting
 from agent_runs.admin.fields import NOTHING, opened
+from agent_runs.cleaning import is_hidden
 from agent_runs.contents import ContentsError
 from agent_runs.registries import RunDescription
 from agent_runs.waiting import OpenApproval
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from agent_runs.waiting import Waiting
 
 UNREADABLE = "What it waits for is stored in a form that cannot be shown here."
-# Characters that hide, or change the order of others: controls, formats, private use,
-# unassigned, line separators, lone surrogates.
-_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Of those that nobody sees: what every longer text has.
+_USUAL = "\n\r\t"
 
 
 def awaited(run: AgentRun) -> Waiting | None:
@@ -72,7 +71,7 @@ def plainly(text: str) -> str:
 
 
 def _seen(letter: str) -> str:
-    if letter == "\n" or unicodedata.category(letter) not in _HIDING:
+    if letter in _USUAL or not is_hidden(letter):
         return letter
     code = ord(letter)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

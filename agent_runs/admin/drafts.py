@@ -21,6 +21,7 @@ from django.urls import NoReverseMatch, path, reverse
 from django.utils.html import format_html
 
 from agent_runs import workspaces
+from agent_runs.admin.awaited import plainly
 from agent_runs.admin.fields import NOTHING
 from agent_runs.admin.highlighting import marked
 from agent_runs.admin.history import HistoryAdmin
@@ -328,7 +329,7 @@ def _rows_of(draft: Draft) -> list[dict[str, Any]] | None:
         return None
     rows = []
     for difference in found:
-        before, after = marked(difference.before, difference.after)
+        before, after = marked(plainly(difference.before), plainly(difference.after))
         rows.append({"label": difference.label, "before": before, "after": after})
     return rows
 

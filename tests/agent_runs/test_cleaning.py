@@ -70,3 +70,16 @@ def test_a_cleaned_result_can_be_stored() -> None:
     assert clean.note == "\ufffd"
     # The bytes of a file are no text.
     assert clean.outputs[0].parts[2] == result.outputs[0].parts[2]
+
+
+@pytest.mark.parametrize(
+    "letter", "\u202e\u200b\u00ad\u3164\u2800\u034f\ufe00\U000e0120"
+)
+def test_some_letters_are_seen_by_nobody(letter: str) -> None:
+    """T7, T11."""
+    assert cleaning.is_hidden(letter)
+
+
+@pytest.mark.parametrize("letter", ["a", " ", "é", "\u0301", "한", "😀", "\ufe0f"])
+def test_other_letters_are_seen(letter: str) -> None:
+    assert not cleaning.is_hidden(letter)

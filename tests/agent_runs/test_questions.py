@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -52,6 +53,10 @@ def _single(type_: ValueType) -> Question:
         ("Which?", ["", "b"]),
         ("Which?", ["a\nb", "c"]),
         ("Which?", ["a\u200bb", "c"]),
+        ("Which?", ["\u3164", "\u2800"]),
+        ("Which?", ["a\u034fb", "ab"]),
+        ("Which?", ["a\U000e0120", "a"]),
+        ("Which?", ["a\ufe0f", "a"]),
         ("Which?", ["a\x00", "c"]),
         ("Which?", ["red", "red "]),
         ("Which?", ["e\u0301", "\u00e9"]),
@@ -130,6 +135,34 @@ def test_with_free_text_the_options_are_suggestions() -> None:
 
     assert parse(asked, "green") == "green"
     assert asked.schema()["examples"] == ["red", "blue"]
+
+
+@pytest.mark.parametrize("question", [OPEN, COLOURS, *map(_single, ValueType)])
+def test_an_answer_of_countless_accents_is_refused_at_once(
+    question: Question,
+) -> None:
+    """T8: bringing it into one form would take minutes, in which nobody is served."""
+    given = "a" + "\u0300\u0316" * 100_000
+    started = time.process_time()
+
+    with pytest.raises(BadAnswer):
+        parse(question, given)
+
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("options", [[], ["a" + "\u0300\u0316" * 100_000, "b"]])
+def test_a_question_of_countless_accents_is_refused_at_once(
+    options: list[str],
+) -> None:
+    """T7."""
+    text = "Which?" if options else "a" + "\u0300\u0316" * 100_000
+    started = time.process_time()
+
+    with pytest.raises(QuestionError):
+        choice(text, options, allow_free_text=False)
+
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,18 @@ def test_lists_open_drafts_first_of_all(browser: Browser) -> None:
     assert (name in discarded, "new article</a>" in discarded) == (True, False)
 
 
+def test_a_letter_that_turns_others_round_is_shown_by_its_code(
+    browser: Browser,
+) -> None:
+    """T16: whoever publishes sees what becomes live."""
+    draft = drafts.make_draft(text="pay 10\u202e00\n\tnow")
+
+    text = text_of(browser, page_of(draft))
+
+    assert "pay 10\\u202e00\n\tnow" in text
+    assert "\u202e" not in text
+
+
 def test_an_empty_list_says_where_drafts_come_from(browser: Browser) -> None:
     assert "No open draft." in text_of(browser, LIST)
 
