@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from agent_runs.contents import Turn
 
 Outcome = Literal["success", "failed", "denied"]
+# No tool's name is longer; events keep names, whatever else they may not keep (R16).
+_LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +213,7 @@ def _cleaned_call(part: ToolCallPart, seen: set[str]) -> ToolCallPart:
     arguments = part.args if isinstance(part.args, str) else part.args_as_json_str()
     return dataclasses.replace(
         part,
-        tool_name=clean_text(part.tool_name),
+        tool_name=clean_text(part.tool_name)[:_LONGEST_NAME],
         args=clean_text(arguments),
         tool_call_id=call_id,
     )

@@ -105,6 +105,15 @@ def test_text_that_cannot_be_stored_is_replaced() -> None:
     assert Transcript.load(transcript.dump()) == transcript
 
 
+def test_the_name_of_a_called_tool_is_no_place_for_a_text() -> None:
+    """R16: events keep it, whatever else they may not keep."""
+    transcript = Transcript.begin("hi")
+
+    transcript.add_response(ModelResponse(parts=[ToolCallPart("what you said " * 99)]))
+
+    assert len(transcript.turn_calls[0].tool_name) == 64
+
+
 def test_later_decisions_add_to_earlier_ones() -> None:
     approved = Decisions(is_approved=True).with_more(Decisions(answers=YES))
 
