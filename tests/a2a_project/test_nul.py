@@ -40,7 +40,9 @@ def list_of(model: type[Model]) -> str:
 
 
 def parameters_of(model: type[Model], page: Any) -> set[str]:
-    filters = page.context["cl"].filter_specs
+    # A page of its own making has no change list.
+    shown = page.context.get("cl")
+    filters = shown.filter_specs if shown else []
     offered = {name for spec in filters for name in spec.expected_parameters()}
     columns = {field.name for field in model._meta.fields}
     return PARAMETERS | offered | {f"{name}__exact" for name in columns}

@@ -142,9 +142,12 @@ def test_takes_all_tools_from_a_profile(browser: Browser) -> None:
 def test_says_that_no_tool_is_installed(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_providers", [])
+    # Undone here: the fixtures' own providers are taken away afterwards.
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "_providers", [])
+        page = browser.get(ADD).content.decode()
 
-    assert "None is installed here." in browser.get(ADD).content.decode()
+    assert "None is installed here." in page
 
 
 def test_keeps_a_handler_that_is_not_installed_any_more(browser: Browser) -> None:
