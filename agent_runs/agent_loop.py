@@ -90,8 +90,8 @@ class AgentLoop:
     async def _ask_model(self, settings: ModelSettings) -> ModelResponse:
         self.segment.check()
         started = time.monotonic()
-        response = await interruptible(self.segment, self._request(settings))
-        self.transcript.add_response(response)
+        given = await interruptible(self.segment, self._request(settings))
+        response = self.transcript.add_response(given)
         usage = response.usage
         self.run_row.rounds += 1
         self.run_row.input_tokens += usage.input_tokens

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Outcome = Literal["success", "failed", "denied"]
 # No tool's name is longer; events keep names, whatever else they may not keep (R16).
 _LONGEST_NAME = 64
+_LONGEST_MODEL = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +123,11 @@ class Transcript:
         done = {result.call_id for result in self.journal}
         return [call for call in self.turn_calls if call.tool_call_id not in done]
 
-    def add_response(self, response: ModelResponse) -> None:
-        self.messages.append(cleaned(response, self._known_ids()))
+    def add_response(self, response: ModelResponse) -> ModelResponse:
+        """Give it back as it is kept; nothing else of it can be stored."""
+        kept = cleaned(response, self._known_ids())
+        self.messages.append(kept)
+        return kept
 
     def _known_ids(self) -> set[str]:
         earlier = (m for m in self.messages if isinstance(m, ModelResponse))
@@ -193,7 +197,8 @@ def cleaned(response: ModelResponse, known: Collection[str] = ()) -> ModelRespon
     """
     seen = set(known)
     parts = [_cleaned_part(part, seen) for part in response.parts]
-    return dataclasses.replace(response, parts=parts)
+    model = clean_text(response.model_name or "")[:_LONGEST_MODEL]
+    return dataclasses.replace(response, parts=parts, model_name=model or None)
 
 
 def _cleaned_part(part: ModelResponsePart, seen: set[str]) -> ModelResponsePart:

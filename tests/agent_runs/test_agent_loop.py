@@ -134,6 +134,20 @@ def test_a_long_result_is_cut_before_it_reaches_the_transcript(
     assert len(content.encode()) < 50_100
 
 
+def test_a_call_with_a_name_that_cannot_be_stored_is_an_error_result() -> None:
+    """R6, R16, S15: PostgreSQL takes no such name, and events no long one."""
+    name = "n\x00\ud800" + "what you said " * 99
+    script = Script([(name, "{}")], "done")
+    segment = new_segment()
+
+    ended = run_loop(segment, script)
+
+    assert ended == ModelAnswer(text="done")
+    assert [outcome for outcome, _ in script.results()] == ["failed"]
+    told = segment.run.events.get(kind="model", round=1).facts["tools"]
+    assert told == [f"n\ufffd\ufffd{name[3:64]}"]
+
+
 def test_a_tool_the_owner_may_not_use_is_not_offered(toolbox: Toolbox) -> None:
     """T3."""
     toolbox.add("look", permission="agent_runs.decide_run")
