@@ -70,10 +70,10 @@ class OpenTurn:
     def _needed_approval(self) -> OpenApproval | None:
         """What a person has to see before anything of the turn runs (T11, T13).
 
-        Once a call of the turn has run, what it did may have changed the other previews:
-        the verdict covers the turn as it was shown.
+        Once a call of an approved turn has run, what it did may have changed the other
+        previews: the verdict covers the turn as it was shown.
         """
-        if self.transcript.journal:
+        if self.transcript.journal and self.transcript.decisions.is_approved:
             return None
         calls = [
             (call, tool)
@@ -98,10 +98,13 @@ class OpenTurn:
 
     def _next_question(self) -> OpenQuestion | None:
         """The first call of the turn that asks and has no answer yet (T7)."""
-        open_calls = self.transcript.open_calls
-        for call in open_calls:
+        # Of two that ask the same, the second one is another question (T9).
+        unanswered = [
+            each for each in self.transcript.open_calls if not self._is_answered(each)
+        ]
+        for call in unanswered:
             tool = self.tools.get(call.tool_name)
-            if tool is None or not tool.asks_client or self._is_answered(call):
+            if tool is None or not tool.asks_client:
                 continue
             try:
                 question = redaction.askable(
@@ -113,7 +116,7 @@ class OpenTurn:
             return open_question(
                 question,
                 key=call.tool_call_id,
-                asked_by=[each.tool_call_id for each in open_calls],
+                asked_by=[each.tool_call_id for each in unanswered],
                 tool=tool.name,
             )
         return None

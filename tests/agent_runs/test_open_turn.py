@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group
 from agent_runs import deciding, lifecycle
 from agent_runs.effects import Effect
 from agent_runs.handlers import ModelAnswer
-from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.models import AgentRun, EndReason, RunState, ToolSetting
 from agent_runs.open_turn import DENIED
 from agent_runs.outcomes import Failed
 from agent_runs.questions import Question, choice
@@ -284,6 +284,26 @@ def test_what_the_turn_itself_changes_is_not_approved_twice(toolbox: Toolbox) ->
     assert _groups() == ["group 1", "group 2"]
 
 
+def test_a_tool_that_needs_approval_by_now_is_approved_also_within_a_turn(
+    toolbox: Toolbox,
+) -> None:
+    """T2, R7: nobody was asked about the turn, and a worker died in it."""
+    toolbox.add("read")
+    toolbox.add("send", says=KilledError())
+    script = Script([("read", "{}"), ("send", "{}")], "done")
+    segment = new_segment("read", "send")
+    with pytest.raises(KilledError):
+        run_loop(segment, script)
+    ToolSetting.objects.create(name="send", requires_approval=True)
+    segment = after_a_death(segment)
+    toolbox.ran.clear()
+
+    approval = _waits_for_approval(segment, script)
+
+    assert [call.tool for call in approval.calls] == ["send"]
+    assert toolbox.ran == []
+
+
 def test_the_verdict_is_an_event_that_names_who_gave_it(toolbox: Toolbox) -> None:
     """T12, R15."""
     toolbox.add("write", needs_approval=True, preview=lambda call: "old → new")
@@ -380,15 +400,17 @@ def test_two_questions_of_a_turn_are_asked_one_after_another(
 
 
 def test_the_same_question_twice_in_a_turn_is_two_questions(toolbox: Toolbox) -> None:
+    """T9: a late answer to the first is none to the second."""
     toolbox.add_question("ask")
     script = Script([("ask", "{}"), ("ask", "{}")], "done")
     segment = new_segment("ask")
 
-    _waits_for_answer(segment, script)
+    first = _waits_for_answer(segment, script)
     segment = _answered(segment, "red")
-    _waits_for_answer(segment, script)
+    second = _waits_for_answer(segment, script)
     ended = run_loop(_answered(segment, "blue"), script)
 
+    assert first.id != second.id
     assert ended == ModelAnswer(text="done")
     assert script.results() == [("success", "red"), ("success", "blue")]
 
