@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from agent_runs.waiting import OpenApproval, OpenQuestion
 
 DENIED = "Denied by the person who was asked."
+# Every result is stored with all before it: a turn without end would never end.
+MOST_CALLS = 50
+TOO_MANY = f"not run: more than {MOST_CALLS} calls in one answer"
 
 
 class OpenTurn:
@@ -77,7 +80,7 @@ class OpenTurn:
             return None
         calls = [
             (call, tool)
-            for call in self.transcript.open_calls
+            for call in self._calls
             if (tool := self.tools.get(call.tool_name))
             and tool.needs_approval
             and _fits(call, tool)
@@ -99,9 +102,7 @@ class OpenTurn:
     def _next_question(self) -> OpenQuestion | None:
         """The first call of the turn that asks and has no answer yet (T7)."""
         # Of two that ask the same, the second one is another question (T9).
-        unanswered = [
-            each for each in self.transcript.open_calls if not self._is_answered(each)
-        ]
+        unanswered = [each for each in self._calls if not self._is_answered(each)]
         for call in unanswered:
             tool = self.tools.get(call.tool_name)
             if tool is None or not tool.asks_client:
@@ -128,7 +129,7 @@ class OpenTurn:
 
     async def run(self) -> None:
         """Run what has no result yet, in order, storing each result before the next."""
-        for call in self.transcript.open_calls:
+        for call in self._calls:
             self.segment.check()
             started = time.monotonic()
             tool = await sync_to_async(self._tool_of)(call)
@@ -139,7 +140,18 @@ class OpenTurn:
                 await sync_to_async(self.segment.store_checkpoint)(
                     self.transcript.dump(), event=self._tool_event(started)
                 )
+        for call in self.transcript.open_calls:
+            self.transcript.journal.append(gate.failed(call, TOO_MANY))
         self.transcript.close_turn()
+
+    @property
+    def _calls(self) -> list[ToolCallPart]:
+        """The open calls, as far as one turn may have them."""
+        counted = self.transcript.turn_calls[:MOST_CALLS]
+        within = {call.tool_call_id for call in counted}
+        return [
+            call for call in self.transcript.open_calls if call.tool_call_id in within
+        ]
 
     def _tool_of(self, call: ToolCallPart) -> Tool | None:
         """The tool that is called, if it may still be used at this moment (T3)."""

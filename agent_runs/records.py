@@ -59,7 +59,10 @@ def values_of(record: models.Model, fields: Iterable[Field]) -> dict[str, JSONVa
 
 def set_value(record: models.Model, field: Field, given: JSONValue) -> None:
     """Raise `ValidationError` for what is no value of the field; rules come later."""
-    given = clean_value(given)
+    cleaned = clean_value(given)
+    if cleaned is None and given is not None:
+        raise ValidationError("this is no value for it")
+    given = cleaned
     if isinstance(given, dict | list) and not isinstance(field, models.JSONField):
         raise ValidationError("this is not a single value")
     try:

@@ -164,10 +164,21 @@ def expire_waits() -> None:
     waiting = AgentRun.objects.filter(
         state__in=WAITING_FOR_PEOPLE, state_changed_at__lt=now - longest
     ).order_by("state_changed_at")
-    for run_id, state in waiting.values_list("id", "state")[:_EXPIRED_AT_ONCE]:
-        lifecycle.fail(
-            run_id, EndReason.WAIT_EXPIRED, now=now, expected=RunState(state)
-        )
+    for run_id in list(waiting.values_list("id", flat=True)[:_EXPIRED_AT_ONCE]):
+        with transaction.atomic():
+            # Somebody may have answered since, and the run may wait for something new.
+            state = _locked_state(waiting, run_id)
+            if state is not None:
+                lifecycle.fail(
+                    run_id, EndReason.WAIT_EXPIRED, now=now, expected=RunState(state)
+                )
+
+
+def _locked_state(runs: QuerySet[AgentRun], run_id: UUID) -> str | None:
+    """None for a run that is none of these any more, and for one that is being moved."""
+    may_skip = connection.features.has_select_for_update_skip_locked
+    row = runs.filter(id=run_id).select_for_update(skip_locked=may_skip)
+    return row.values_list("state", flat=True).first()
 
 
 def register_jobs() -> None:

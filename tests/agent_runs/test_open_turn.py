@@ -12,7 +12,7 @@ from agent_runs import deciding, lifecycle
 from agent_runs.effects import Effect
 from agent_runs.handlers import ModelAnswer
 from agent_runs.models import AgentRun, EndReason, RunState, ToolSetting
-from agent_runs.open_turn import DENIED
+from agent_runs.open_turn import DENIED, MOST_CALLS, TOO_MANY
 from agent_runs.outcomes import Failed
 from agent_runs.questions import Question, choice
 from agent_runs.segment import SegmentEnded
@@ -827,4 +827,22 @@ def test_the_calls_after_a_write_are_in_the_checkpoint_one_by_one(
         '"write"',
         '"later"',
         '"write"',
+    ]
+
+
+def test_a_turn_of_very_many_calls_is_run_in_part(toolbox: Toolbox) -> None:
+    """R6: the model hears of the rest, and nobody is asked about it."""
+    toolbox.add("read")
+    toolbox.add_question("ask")
+    calls = [("read", "{}")] * MOST_CALLS + [("read", "{}"), ("ask", "{}")]
+    script = Script(calls, "done")
+
+    ended = run_loop(new_segment("read", "ask"), script)
+
+    assert ended == ModelAnswer(text="done")
+    assert len(toolbox.ran) == MOST_CALLS
+    assert script.results()[-3:] == [
+        ("success", "ok"),
+        ("failed", TOO_MANY),
+        ("failed", TOO_MANY),
     ]

@@ -96,6 +96,8 @@ def test_a_value_is_json_and_comes_back(name: str, value: Any, expected: Any) ->
         ("number", True),
         ("price", "dear"),
         ("price", {}),
+        ("price", float("inf")),
+        ("price", 10**400),
         ("is_new", "perhaps"),
         ("day", "4 May"),
         ("day", 5),

@@ -20,6 +20,7 @@ from agent_runs.models import (
 from agent_runs.models.run import TERMINAL_STATES, EventKind
 from agent_runs.models.worker import Transport
 from agent_runs.retention import Purge
+from agent_runs.signals import run_changed
 from tests import factories
 from tests.agent_runs import locking
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pytest_django.fixtures import Settings
+
+    from agent_runs.signals import RunChange
 
 pytestmark = pytest.mark.django_db
 
@@ -271,6 +274,30 @@ def test_who_waits_too_long_for_a_person_fails(
     young.refresh_from_db()
     assert (old.state, old.end_reason) == (RunState.FAILED, EndReason.WAIT_EXPIRED)
     assert young.state == state
+
+
+def test_who_was_answered_meanwhile_and_waits_again_is_left_alone(
+    now: datetime, settings: Settings
+) -> None:
+    """R18: it is looked at once more behind the row's lock."""
+    settings.AGENT_RUNS_MAX_WAIT_DAYS = 2
+    old = now - timedelta(days=3)
+    runs = [
+        factories.make_run(RunState.WAITING_FOR_INPUT, now=old + timedelta(hours=hour))
+        for hour in range(2)
+    ]
+
+    def move_the_other(change: RunChange, **_: object) -> None:
+        AgentRun.objects.filter(id=runs[1].id).update(state_changed_at=now)
+
+    run_changed.connect(move_the_other)
+    try:
+        retention.expire_waits()
+    finally:
+        run_changed.disconnect(move_the_other)
+
+    states = [AgentRun.objects.get(id=run.id).state for run in runs]
+    assert states == [RunState.FAILED, RunState.WAITING_FOR_INPUT]
 
 
 @pytest.mark.parametrize(
