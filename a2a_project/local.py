@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 HOST = "127.0.0.1"
+USUAL_PORT = 8000
 DATABASE = "a2a.sqlite3"
 NEWSROOM = "a2a_project.newsroom"
 # What tools may read and write of the demonstration.
@@ -150,7 +151,7 @@ def _port(text: str) -> int:
 def options(module: str) -> argparse.ArgumentParser:
     """The options that `make run` and `make manage` share."""
     parser = argparse.ArgumentParser(prog=f"python -m a2a_project.{module}")
-    parser.add_argument("--port", type=_port, default=8000)
+    parser.add_argument("--port", type=_port, default=USUAL_PORT)
     parser.add_argument("--data-dir", type=Path, default=Path("var"))
     return parser
 

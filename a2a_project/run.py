@@ -15,6 +15,7 @@ import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import django
 from django.conf import settings
@@ -148,10 +149,13 @@ _REPLACED = """
               The demo client's token was changed meanwhile; a new one was issued."""
 
 
-def manage_line(command: str, folder: Path) -> str:
-    is_elsewhere = folder != Path("var").resolve()
-    where = f" {shlex.quote(f'DATA_DIR={folder}')}" if is_elsewhere else ""
-    return f'make manage{where} ARGS="{command}"'
+def manage_line(command: str, folder: Path, base_url: str) -> str:
+    """With the port and the folder, where they are not the usual ones."""
+    port = urlsplit(base_url).port
+    given = [f"PORT={port}"] if port not in {None, local.USUAL_PORT} else []
+    if folder != Path("var").resolve():
+        given.append(shlex.quote(f"DATA_DIR={folder}"))
+    return " ".join(["make manage", *given, f'ARGS="{command}"'])
 
 
 def banner(demo: Demo, folder: Path) -> str:
@@ -168,7 +172,7 @@ The gateway serves on this machine. Ctrl-C stops it.
 
 Make a client of your own in the admin; this issues its token:
 
-{manage_line("a2a_client_token NAME", folder)}
+{manage_line("a2a_client_token NAME", folder, demo.base_url)}
 
 Send a message and wait for the result:
 

@@ -29,7 +29,7 @@ class Client(models.Model):
         blank=True,
         on_delete=models.PROTECT,
         related_name="a2a_clients",
-        help_text="Where its runs write. Empty: live, and no writing skill.",
+        help_text="Where its runs write drafts. Empty: it may call no writing skill.",
     )
     profiles = models.ManyToManyField(
         Profile, through="ClientProfile", related_name="clients"

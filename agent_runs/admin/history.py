@@ -72,7 +72,6 @@ class HistoryInline(_ReadOnly, TypedInline[M, P]):
 
 
 class HistoryAdmin(_ReadOnly, SteadyAdmin[M]):
-    actions_selection_counter = False
     list_per_page = PAGE_SIZE
     change_list_template = "agent_runs/history_list.html"
     list_max_show_all = 0

@@ -24,7 +24,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.timesince import timesince
 
-from agent_runs import clock, deciding
+from agent_runs import clock, deciding, redaction
 from agent_runs.admin.awaited import (
     UNREADABLE,
     awaited,
@@ -33,8 +33,10 @@ from agent_runs.admin.awaited import (
     plainly,
     sentence,
 )
+from agent_runs.admin.fields import opened
 from agent_runs.admin.history import HandlerFilter, HistoryAdmin, handler_label
 from agent_runs.admin.question_form import QuestionForm
+from agent_runs.contents import ContentsError, load_input
 from agent_runs.deciding import NotAllowed, NotWaiting, SomethingElse
 from agent_runs.models import AgentRun, RunState, WaitingRun
 from agent_runs.models.run import WAITING_FOR_PEOPLE
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 INBOX = "admin:agent_runs_waitingrun_changelist"
 MOST_COUNTED = 100
-_UNREAD = ("request", "checkpoint", "pending", "result")
+_UNREAD = ("checkpoint", "pending", "result")
 _VERDICTS = {"approve": True, "deny": False}
 _DECIDED = "It was decided already, or the run ended. Nothing was changed."
 _SOMETHING_ELSE = (
@@ -88,6 +90,7 @@ class InboxAdmin(HistoryAdmin[WaitingRun]):
     list_select_related = ("owner", "starter")
     # What waits longest comes first.
     ordering = ("state_changed_at", "id")
+    search_help_text = "The id of a run, or at least its first four characters."
     empty_list_hint = (
         "Nothing waits for you. A run comes here when one of its tools needs approval, or "
         "when it asks a question."
@@ -234,6 +237,7 @@ class InboxAdmin(HistoryAdmin[WaitingRun]):
             "run_url": _run_url(request, run),
             "description": described([run])[run.pk],
             "handler": handler_label(run.handler),
+            "asked": _asked(run),
             "waiting": shown,
             **_about(request, run, shown, form),
         }
@@ -251,7 +255,9 @@ def _counted(count: int) -> str:
 
 def _theirs(request: HttpRequest, runs: QuerySet[WaitingRun]) -> QuerySet[WaitingRun]:
     waiting = runs.filter(state__in=sorted(WAITING_FOR_PEOPLE))
-    return waiting.filter(deciding.decidable_by(_person(request))).defer(*_UNREAD)
+    return waiting.filter(deciding.decidable_by(_person(request))).defer(
+        "request", *_UNREAD
+    )
 
 
 def _run_of(request: HttpRequest, key: str) -> AgentRun:
@@ -290,6 +296,16 @@ def _run_url(request: HttpRequest, run: AgentRun) -> str:
     if not request.user.has_perm("agent_runs.view_agentrun"):
         return ""
     return reverse("admin:agent_runs_agentrun_change", args=[run.pk])
+
+
+def _asked(run: AgentRun) -> str:
+    """The beginning of what was asked for, as far as the answer level lets it (R16)."""
+    try:
+        text = load_input(opened(run, "request") or "").text
+    except (ContentsError, ValueError, KeyError, TypeError):
+        return ""
+    kept = redaction.event_content(run.current_level, text)
+    return plainly(redaction.cut(kept)) if kept else ""
 
 
 def _about(

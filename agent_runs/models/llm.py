@@ -153,7 +153,8 @@ class LLMConfiguration(models.Model):
     )
     model_name = models.CharField(
         max_length=200,
-        help_text="As the provider names it. Offline: «summary», «text-check» or «echo».",
+        help_text="As the provider names it. Offline: «summary», «text-check», «echo», "
+        "or one that an app brings.",
     )
     system_prompt = models.TextField(
         blank=True, help_text="Instructions that stand before every run's text."

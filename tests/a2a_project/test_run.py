@@ -106,6 +106,16 @@ def test_tells_how_a_client_of_ones_own_gets_its_token() -> None:
     assert [*words[:2], words[3]] in [shlex.split(line) for line in _commands(usual)]
 
 
+def test_tells_the_port_where_it_is_not_the_usual_one() -> None:
+    """O1: the command is given the settings of what is served."""
+    demo = dataclasses.replace(DEMO, base_url="http://127.0.0.1:9000/a2a")
+
+    lines = _commands(run.banner(demo, Path("var").resolve()))
+
+    words = ["make", "manage", "PORT=9000", "ARGS=a2a_client_token NAME"]
+    assert words in [shlex.split(line) for line in lines]
+
+
 def test_tells_that_the_token_is_another_than_last_time() -> None:
     replaced = dataclasses.replace(DEMO, is_token_replaced=True)
 

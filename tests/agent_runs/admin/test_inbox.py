@@ -460,6 +460,27 @@ def test_whoever_is_slower_by_a_moment_is_told_so_too(
     assert not LogEntry.objects.exists()
 
 
+def test_a_card_tells_what_was_asked_for(browser: Browser) -> None:
+    """Without it nobody could answer; escaped, as the text of a stranger."""
+    run = asking(text="Write <b>about</b> the tram.")
+
+    shown = text_of(browser.get(card_of(run)))
+
+    assert "Write &lt;b&gt;about&lt;/b&gt; the tram." in shown
+
+
+def test_a_card_tells_no_more_than_the_answer_level_lets_it(browser: Browser) -> None:
+    """R16."""
+    provider = factories.make_provider(answer_level="metadata")
+    configuration = factories.make_configuration(provider=provider)
+    run = to_approve(configuration=configuration, text="The secret.")
+
+    shown = text_of(browser.get(card_of(run)))
+
+    assert "secret" not in shown
+    assert "What was asked for" not in shown
+
+
 def test_a_card_that_is_old_leads_back(browser: Browser) -> None:
     run = factories.make_run(RunState.COMPLETED)
 
