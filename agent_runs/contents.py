@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 JSONValue = None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
 FORMAT = 1
@@ -148,6 +149,15 @@ def load_document(text: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ContentsError("a stored document has a format this release does not read")
     return document
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Within, whatever a document of another shape raises is a `ContentsError`."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ContentsError("a stored document has another shape") from error
 
 
 def dump_document(value: dict[str, Any]) -> str:

@@ -204,8 +204,7 @@ def _precondition_problem(run: AgentRun, tools: Mapping[str, Tool]) -> str | Non
         ):
             problem = "the owner is in none of the configuration's groups"
     problem = problem or grants.withdrawn(run.tools, tools)
-    refusals = (guard(run) for guard in registries.segment_guards)
-    return problem or next((text for text in refusals if text), None)
+    return problem or registries.segment_problem(run)
 
 
 def _run_plain(handler: PlainHandler, segment: Segment, run_input: RunInput) -> object:
@@ -318,6 +317,9 @@ def _current_level(segment: Segment) -> AnswerLevel:
 
 
 def _suspend(segment: Segment, outcome: Suspended, *, now: datetime) -> bool:
+    if stricter(_current_level(segment), segment.level) != segment.level:
+        # It became stricter meanwhile: what may be shown is made anew (R16).
+        return _release(segment, Released(), now=now)
     return lifecycle.suspend(
         segment.lease,
         outcome.target,

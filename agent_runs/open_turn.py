@@ -12,9 +12,9 @@ import time
 from typing import TYPE_CHECKING
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from agent_runs import redaction, suspending
+from agent_runs import redaction, registries, suspending
 from agent_runs.events import NewEvent
 from agent_runs.interrupting import interruptible
 from agent_runs.models import EndReason
@@ -158,8 +158,14 @@ class OpenTurn:
         tool = self.tools.get(call.tool_name)
         if tool is None or tool.asks_client or self._is_denied:
             return tool
-        is_offered = grants.offered_now(tool.name, self.run_row.owner_id)
-        return tool if is_offered else None
+        owner = grants.fit_user(self.run_row.owner_id)
+        if owner is None or tool.name not in grants.offered([tool.name], owner):
+            return None
+        # What the tool asks about permissions, it asks of the user as of now.
+        self.run_row.owner = owner  # type: ignore[assignment]
+        if tool.effect.is_write and registries.segment_problem(self.run_row):
+            return None
+        return tool
 
     @property
     def _is_denied(self) -> bool:
@@ -191,6 +197,21 @@ class OpenTurn:
         Nothing in it is tried again here, since nobody knows what became of a commit
         whose answer was lost: the next segment finds the checkpoint or it does not.
         """
+        try:
+            self._write_whole(call, tool, started)
+        except IntegrityError:
+            # PostgreSQL looks at some references at the commit only. Nothing was written.
+            self.transcript.journal = [
+                kept
+                for kept in self.transcript.journal
+                if kept.call_id != call.tool_call_id
+            ]
+            self.transcript.journal.append(gate.failed(call, gate.FAILED))
+            self.segment.store_checkpoint(
+                self.transcript.dump(), event=self._tool_event(started)
+            )
+
+    def _write_whole(self, call: ToolCallPart, tool: Tool, started: float) -> None:
         with transaction.atomic():
             # First of all the row is locked, which tells that the lease is ours.
             self.segment.store()

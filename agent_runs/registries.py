@@ -83,6 +83,11 @@ def register_segment_guard(guard: SegmentGuard) -> None:
         segment_guards.append(guard)
 
 
+def segment_problem(run: AgentRun) -> str | None:
+    """The first refusal of a guard, for the log."""
+    return next(filter(None, (guard(run) for guard in segment_guards)), None)
+
+
 def register_purger(purger: Purger) -> None:
     if purger not in purgers:
         purgers.append(purger)

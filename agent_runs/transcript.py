@@ -28,7 +28,7 @@ from pydantic_ai.messages import (
 )
 
 from agent_runs.cleaning import clean_text
-from agent_runs.contents import dump_document, load_document
+from agent_runs.contents import dump_document, load_document, reading
 from agent_runs.questions import Answer
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Decisions:
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
+    @reading()
     def load(cls, text: str) -> Decisions:
         return cls.of(json.loads(text))
 
@@ -163,6 +164,7 @@ class Transcript:
         )
 
     @classmethod
+    @reading()
     def load(cls, text: str) -> Transcript:
         """Raise `ContentsError` for a checkpoint of a release that writes otherwise."""
         stored = load_document(text)

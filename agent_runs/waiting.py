@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_runs import questions
-from agent_runs.contents import dump_document, load_document
+from agent_runs.contents import dump_document, load_document, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,6 +90,7 @@ def dump(waiting: Waiting) -> str:
     return dump_document({"question": stored})
 
 
+@reading()
 def load(text: str) -> Waiting:
     """Raises `ContentsError` for what another release wrote."""
     stored = load_document(text)

@@ -24,6 +24,7 @@ class Migration(migrations.Migration):
             model_name="profile",
             name="remember_context",
             field=models.BooleanField(
+                db_default=False,
                 default=False,
                 help_text="Gives the model what was said in earlier tasks of the same client, skill and context: at most 20 messages.",
                 verbose_name="remember the context",

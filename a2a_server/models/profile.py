@@ -61,6 +61,7 @@ class Profile(models.Model):
     remember_context = models.BooleanField(
         "remember the context",
         default=False,
+        db_default=False,
         help_text="Gives the model what was said in earlier tasks of the same client, "
         "skill and context: at most 20 messages.",
     )

@@ -1,10 +1,25 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
+from django.db.models.functions import Now
 
 import agent_runs.encryption
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+    from django.db.migrations.state import StateApps
+
+
+def begin_waits_anew(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """A run that waited before there were answers is worked on again, and asks again."""
+    waiting = apps.get_model("agent_runs", "AgentRun").objects.filter(
+        state__in=["waiting_for_approval", "waiting_for_input"], waiting_for=None
+    )
+    waiting.update(state="queued", due_at=Now(), state_changed_at=Now())
 
 
 class Migration(migrations.Migration):
@@ -36,34 +51,5 @@ class Migration(migrations.Migration):
             name="waiting_id",
             field=models.CharField(blank=True, db_default="", max_length=64),
         ),
-        migrations.AddConstraint(
-            model_name="agentrun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("state__in", ["waiting_for_approval", "waiting_for_input"]),
-                        ("waiting_for__isnull", False),
-                        models.Q(("waiting_id", ""), _negated=True),
-                    ),
-                    ("state", "waiting_for_remote"),
-                    models.Q(
-                        models.Q(
-                            (
-                                "state__in",
-                                [
-                                    "waiting_for_approval",
-                                    "waiting_for_input",
-                                    "waiting_for_remote",
-                                ],
-                            ),
-                            _negated=True,
-                        ),
-                        ("waiting_for__isnull", True),
-                        ("waiting_id", ""),
-                    ),
-                    _connector="OR",
-                ),
-                name="agentrun_waiting_is_whole",
-            ),
-        ),
+        migrations.RunPython(begin_waits_anew, migrations.RunPython.noop),
     ]

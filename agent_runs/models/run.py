@@ -187,14 +187,9 @@ class AgentRun(models.Model):
                 name="agentrun_lease_iff_running",
             ),
             models.CheckConstraint(
-                # Whoever waits for a person says what for; who does not wait, nothing.
-                condition=Q(
-                    state__in=sorted(WAITING_FOR_PEOPLE), waiting_for__isnull=False
-                )
-                & ~Q(waiting_id="")
-                | Q(state=RunState.WAITING_FOR_REMOTE)
-                | ~Q(state__in=sorted(WAITING_STATES))
-                & Q(waiting_for__isnull=True, waiting_id=""),
+                # Whoever waits for a person says what for.
+                condition=~Q(state__in=sorted(WAITING_FOR_PEOPLE))
+                | Q(waiting_for__isnull=False) & ~Q(waiting_id=""),
                 name="agentrun_waiting_is_whole",
             ),
         ]

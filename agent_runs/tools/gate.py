@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 RESULT_BYTES = 50_000
 _CUT = "\n[cut: longer than 50,000 bytes]"
-_FAILED = "The tool failed."
+FAILED = "The tool failed."
 _PREVIEW_LINES = 20
 _PREVIEW_LINE = 300
 
@@ -167,7 +167,7 @@ def _told(run: AgentRun, tool: Tool) -> Iterator[None]:
         raise
     except Exception:
         logger.exception("tool failed", extra=_facts(run, tool))
-        raise ToolError(_FAILED) from None
+        raise ToolError(FAILED) from None
 
 
 def _request(run: AgentRun, call: ToolCallPart, arguments: BaseModel) -> ToolCall:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth import get_backends, get_user_model
 from django.contrib.auth.backends import ModelBackend
 
+from agent_runs import availability
 from agent_runs.models import ToolSetting
 from agent_runs.tools import registry
 
@@ -67,10 +68,10 @@ def offered(names: Iterable[str], user: AbstractBaseUser | None) -> dict[str, To
     }
 
 
-def offered_now(name: str, user_id: Any) -> Tool | None:
-    """The same question about one tool, asked of the user as stored at this moment."""
-    user = get_user_model().objects.filter(pk=user_id, is_active=True).first()
-    return offered([name], user).get(name)
+def fit_user(user_id: Any) -> AbstractBaseUser | None:
+    """The user as stored at this moment, if a run may act as them (R19)."""
+    user = get_user_model().objects.filter(pk=user_id).first()
+    return None if availability.owner_problem(user) else user
 
 
 def problems(

@@ -20,6 +20,7 @@ from agent_runs import (
     registries,
     stopping,
     supervisor,
+    waiting,
 )
 from agent_runs.contents import (
     DataPart,
@@ -38,7 +39,8 @@ from agent_runs.handlers import (
     PlainHandler,
     RunContext,
 )
-from agent_runs.models import AgentRun, EndReason, RunState
+from agent_runs.models import AgentRun, EndReason, Provider, RunState
+from agent_runs.questions import Question
 from agent_runs.signals import RunChange, run_changed
 from tests import factories
 
@@ -620,3 +622,24 @@ def test_the_supervisor_holds_no_connection_when_there_is_nothing_to_do() -> Non
 
     assert supervisor.supervisor.idle.wait(5)
     assert connection.is_usable()
+
+
+def test_what_is_asked_under_a_level_that_became_stricter_is_made_anew() -> None:
+    """R16: nothing of it is stored as it was."""
+    provider = factories.make_provider()
+
+    def ask(context: RunContext) -> Result:
+        Provider.objects.update(answer_level="redacted")
+        context.ask(Question(text="Is it ada@example.org?"))
+        raise AssertionError("nobody has answered")
+
+    configuration = factories.make_configuration(provider=provider)
+    run = _queued(_plain(ask), configuration=configuration)
+
+    first, second = _executed(run).state, _executed(run).state
+
+    assert (first, second) == (RunState.QUEUED, RunState.WAITING_FOR_INPUT)
+    asked = waiting.load(run.waiting_for or "")
+    assert isinstance(asked, waiting.OpenQuestion)
+    assert asked.question.text == "Is it [redacted]?"
+    assert run.requeues == 0

@@ -180,7 +180,7 @@ def test_a_waiting_run_has_no_lease_and_can_be_resumed(target: RunState) -> None
     assert lifecycle.suspend(lease, target, waiting=QUESTION, now=now)
     run.refresh_from_db()
     assert (run.state, run.lease_owner, run.due_at) == (target, "", None)
-    assert run.waiting_for and waiting.load(run.waiting_for) == QUESTION
+    assert waiting.load(run.waiting_for or "") == QUESTION
 
     assert lifecycle.resume(
         run.id, target, waiting_id=QUESTION.id, pending="answer", now=now

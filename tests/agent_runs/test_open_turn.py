@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group
 
-from agent_runs import deciding, lifecycle
+from agent_runs import clock, deciding, lifecycle, registries
 from agent_runs.effects import Effect
 from agent_runs.handlers import ModelAnswer
-from agent_runs.models import AgentRun, EndReason, RunState, ToolSetting
+from agent_runs.models import AgentRun, AgentRunEvent, EndReason, RunState, ToolSetting
 from agent_runs.open_turn import DENIED, MOST_CALLS, TOO_MANY
 from agent_runs.outcomes import Failed
 from agent_runs.questions import Question, choice
@@ -846,3 +848,62 @@ def test_a_turn_of_very_many_calls_is_run_in_part(toolbox: Toolbox) -> None:
         ("failed", TOO_MANY),
         ("failed", TOO_MANY),
     ]
+
+
+def test_a_writer_asks_the_guards_once_more(toolbox: Toolbox) -> None:
+    """T3, S73: a segment may be long, and a skill may lose its tools meanwhile."""
+    toolbox.add_writer("write", _made_group)
+    told: list[str | None] = [None]
+
+    def guard(run: AgentRun) -> str | None:
+        return told[0]
+
+    toolbox.add("look", says="ok")
+    registries.register_segment_guard(guard)
+    segment = new_segment("look", "write")
+    script = Script([("look", "{}")], WRITE_ONE, "done")
+    [_, look] = toolbox.tools
+    toolbox.tools[1] = dataclasses.replace(look, execute=_withdrawing(told))
+    try:
+        ended = run_loop(segment, script)
+    finally:
+        registries.segment_guards.remove(guard)
+
+    assert ended == ModelAnswer(text="done")
+    assert (_groups(), script.results()) == (
+        [],
+        [("failed", "There is no tool «write» here.")],
+    )
+
+
+def _withdrawing(told: list[str | None]) -> Callable[[ToolCall], str]:
+    def execute(call: ToolCall) -> str:
+        told[0] = "The skill may write no more."
+        return "withdrawn"
+
+    return execute
+
+
+def _dangling(call: ToolCall) -> Written:
+    """A reference to nothing, which the database looks at when it commits."""
+    AgentRunEvent.objects.create(
+        run_id=uuid4(), sequence=1, kind="tool", created_at=clock.database_now()
+    )
+    return Written(content="never", writes=(Write(kind="create", model="x.y"),))
+
+
+def test_a_write_that_the_commit_refuses_is_a_result_for_the_model(
+    toolbox: Toolbox,
+) -> None:
+    """R6, R13: nothing of it is there, no event and no effect."""
+    toolbox.add_writer("write", _dangling)
+    segment = new_segment("write")
+    script = Script(WRITE_ONE, "done")
+
+    ended = run_loop(segment, script)
+
+    assert ended == ModelAnswer(text="done")
+    assert script.results() == [("failed", "The tool failed.")]
+    run = AgentRun.objects.get(id=segment.run.id)
+    assert not run.has_effects
+    assert "write" not in set(run.events.values_list("kind", flat=True))

@@ -146,3 +146,15 @@ def test_what_was_said_before_comes_before_the_prompt() -> None:
     assert said == ["Hello.", "Good day.", "And now?"]
     assert isinstance(transcript.messages[1], ModelResponse)
     assert transcript.last_response is None
+
+
+@pytest.mark.parametrize("missing", ["messages", "journal", "decisions", "begun"])
+def test_a_checkpoint_of_another_shape_is_left_to_whoever_reads_it(
+    missing: str,
+) -> None:
+    """A newer worker may take it on one of the next tries."""
+    stored = json.loads(_with_calls().dump())
+    del stored[missing]
+
+    with pytest.raises(ContentsError):
+        Transcript.load(json.dumps(stored))

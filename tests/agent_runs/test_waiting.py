@@ -26,9 +26,18 @@ def test_what_is_stored_is_read_back_the_same(found: waiting.Waiting) -> None:
     assert waiting.load(waiting.dump(found)) == found
 
 
-def test_another_releases_text_is_not_guessed_at() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format": 99}',
+        '{"format": 1}',
+        '{"format": 1, "question": {"more": 1}}',
+        '{"format": 1, "approval": {"calls": [{}]}}',
+    ],
+)
+def test_another_releases_text_is_not_guessed_at(text: str) -> None:
     with pytest.raises(ContentsError):
-        waiting.load('{"format": 99}')
+        waiting.load(text)
 
 
 @pytest.mark.parametrize(

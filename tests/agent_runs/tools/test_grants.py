@@ -82,20 +82,26 @@ def test_a_run_without_its_owner_gets_no_tool() -> None:
     assert grants.offered(LISTED, None) == {}
 
 
-def test_asks_the_user_as_stored_at_this_moment() -> None:
+def test_the_user_is_the_one_stored_at_this_moment() -> None:
     """T3: what an instance remembers of its permissions does not count."""
     user = factories.make_user(permissions=["agent_runs.decide_run"])
-    assert grants.offered_now("decide", user.pk)
+    assert user.has_perm("agent_runs.decide_run")
 
     user.user_permissions.clear()
 
-    assert grants.offered_now("decide", user.pk) is None
+    assert grants.offered(["decide"], grants.fit_user(user.pk)) == {}
 
 
-def test_a_user_who_is_not_active_is_offered_nothing() -> None:
-    user = factories.make_user(is_active=False)
+@pytest.mark.parametrize("change", [{"is_active": False}, {"is_superuser": True}])
+def test_nobody_acts_as_a_user_who_is_not_fit_any_more(change: dict[str, bool]) -> None:
+    """R19."""
+    user = factories.make_user(**change)
 
-    assert grants.offered_now("open", user.pk) is None
+    assert grants.fit_user(user.pk) is None
+
+
+def test_nobody_acts_as_a_user_who_is_not_there() -> None:
+    assert grants.fit_user(0) is None
 
 
 def test_a_setting_switches_a_tool_on_and_another_off() -> None:
