@@ -269,7 +269,7 @@ class ToolAdmin(SteadyAdmin[ToolSetting]):
     def _save(self, request: HttpRequest, row: _Row, form: ToolForm) -> None:
         if not self.has_change_permission(request):
             raise PermissionDenied
-        losses = _losses(row) if _switches_off(row, form) else []
+        losses = _losses(row, _sources_for(request)) if _switches_off(row, form) else []
         overrides.override(
             row.name,
             enabled=form.chosen_enabled,
@@ -306,13 +306,14 @@ def _switches_off(row: _Row, form: ToolForm) -> bool:
     return not (declared if chosen is None else chosen)
 
 
-def _losses(row: _Row) -> list[str]:
-    """What switching the tool off takes from others; asked while it is on."""
+def _losses(row: _Row, sources: list[ToolAudienceSource]) -> list[str]:
+    """What switching the tool off takes from others; asked while it is on.
+
+    `sources` are those whose names this person may see.
+    """
     if row.managed is None:
         return []
-    every = (
-        found for source in registries.tool_audiences for found in source(row.managed)
-    )
+    every = (found for source in sources for found in source(row.managed))
     losing = [found for found in every if not found.problems]
     sentences = []
     if losing:

@@ -317,6 +317,19 @@ def test_says_which_skills_lose_a_tool(browser: Browser) -> None:
     )
 
 
+def test_names_no_clients_to_whoever_may_not_see_them(
+    browser_of: Callable[..., Browser],
+) -> None:
+    """P5."""
+    profile = factories.make_profile("finding", tools=["find_notes"])
+    make_holder("secret-bot", profiles=[profile])
+    person = browser_of(VIEW, "agent_runs.change_toolsetting")
+
+    page = save(person, "find_notes", enabled="off")
+
+    assert html_forms.sentences(page) == ["«find_notes» was saved."]
+
+
 def test_a_save_that_takes_nothing_says_nothing(browser: Browser) -> None:
     page = save(browser, "find_notes", enabled="on")
 
