@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     "--headless=new",
-    "--window-size=1360,900",
+    "--window-size=1280,900",
     "--disable-gpu",
     "--disable-quic",
     "--disable-sync",

@@ -13,12 +13,16 @@ if importlib.util.find_spec("selenium"):
         browser,
         demo_browser,
         demonstration,
+        desk,
         driver,
+        editor,
+        editor_signed_in,
         gateway,
         has_javascript,
         pictures,
         programs,
         signed_in,
+        title,
         token,
     )
 else:

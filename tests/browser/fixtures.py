@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 
 from tests import processes
-from tests.browser import chromium, gateways, pages, publishing
+from tests.browser import chromium, gateways, newsroom, pages, publishing
 from tests.conftest import missing_service
 
 if TYPE_CHECKING:
@@ -62,9 +62,12 @@ def pictures(request: pytest.FixtureRequest) -> Path:
 # --- An empty gateway -----------------------------------------------------------------
 
 
-def _has_services() -> bool:
+def _services() -> dict[str, str]:
+    """What an installation is told of the services of this run, where it has them."""
     is_postgresql = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
-    return is_postgresql and bool(settings.A2A_REDIS_URL)
+    if not (is_postgresql and settings.A2A_REDIS_URL):
+        return {}
+    return {"database": processes.POSTGRESQL, "redis_url": settings.A2A_REDIS_URL}
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +76,7 @@ def gateway(
 ) -> Iterator[gateways.Gateway]:
     """One for each browser: on Celery where this run has its services."""
     folder = tmp_path_factory.mktemp("gateway")
-    services = {"database": processes.POSTGRESQL, "redis_url": settings.A2A_REDIS_URL}
-    with processes.installation(
-        folder, **(services if _has_services() else {})
-    ) as site:
+    with processes.installation(folder, **_services()) as site:
         yield gateways.start(site)
 
 
@@ -139,3 +139,44 @@ def demo_browser(
 ) -> pages.Browser:
     """Signed in to the demonstration; a test leaves the records as they were."""
     return pages.Browser(driver=driver, origin=demonstration.origin, pictures=pictures)
+
+
+# --- The newsroom ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[newsroom.Newsroom]:
+    """The demonstration as `make run` has it, with a worker."""
+    folder = tmp_path_factory.mktemp("newsroom")
+    with processes.installation(folder, **_services(), **newsroom.ENVIRONMENT) as site:
+        yield newsroom.start(site)
+
+
+@pytest.fixture(scope="module")
+def editor_signed_in(
+    driver: WebDriver, desk: newsroom.Newsroom, has_javascript: bool
+) -> None:
+    folder = "newsroom" if has_javascript else "newsroom-no-javascript"
+    browser = pages.Browser(
+        driver=driver, origin=desk.site.origin, pictures=empty_folder(folder)
+    )
+    browser.sign_in(desk.demo["admin_user"], desk.demo["admin_password"])
+
+
+@pytest.fixture
+def editor(
+    driver: WebDriver, desk: newsroom.Newsroom, editor_signed_in: None, pictures: Path
+) -> pages.Browser:
+    """The browser of the person who approves and publishes."""
+    return pages.Browser(
+        driver=driver,
+        origin=desk.site.origin,
+        pictures=pictures,
+        secrets={desk.demo["token"]},
+    )
+
+
+@pytest.fixture
+def title(request: pytest.FixtureRequest) -> str:
+    """Of an article that no other test has."""
+    return f"Article of {request.node.name}"[:120]

@@ -2,12 +2,14 @@
 
 Everything goes by what is on the screen: links by their text, controls by the label that
 stands beside them. What loads another page waits until the old page is gone. Every page
-that was seen is kept as a picture, and its source is searched for secrets at once.
+that was seen is kept as a picture, its source is searched for secrets at once, and it must
+not be wider than the window.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +25,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -32,11 +34,16 @@ if TYPE_CHECKING:
 Value = str | bool
 _SECONDS = 15
 _LOOK_EVERY = 0.02
+_RELOAD_EVERY = 0.3
 
 _ROWS = "#result_list tbody tr"
-_LABELS = "form label"
 _ROW = "./ancestor::div[contains(concat(' ', @class, ' '), ' form-row ')][1]"
 _ERRORS = ".errorlist li"
+# How many pixels the page is wider than the window; a table may scroll within it.
+_TOO_WIDE = """
+const page = document.scrollingElement;
+return page.scrollWidth - page.clientWidth;
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,11 +95,36 @@ class Browser:
         self.open_list(title)
         self.follow(record, inside="#result_list")
 
+    def follow_first(self, selector: str) -> None:
+        """The first link of those; for a link that is named by an id."""
+        self._leave(self._first(selector).click)
+
+    def reload_until(self, check: Callable[[], bool]) -> None:
+        """For what a worker does meanwhile: a page says it when it is opened again."""
+        wait = WebDriverWait(self.driver, 2 * _SECONDS, _RELOAD_EVERY)
+        wait.until(lambda _: check() or self.driver.refresh())
+        self._look()
+
+    @contextlib.contextmanager
+    def another_tab(self) -> Iterator[None]:
+        """The page that is open stays so, as it is, and is there again afterwards."""
+        first = self.driver.current_window_handle
+        self.driver.switch_to.new_window("tab")
+        try:
+            yield
+        finally:
+            self.driver.close()
+            self.driver.switch_to.window(first)
+
     # --- Forms
 
     def fill(self, values: Mapping[str, Value]) -> None:
         for label, value in values.items():
             _set(self.control(label), value)
+
+    def leave_to_the_server(self, form: str) -> None:
+        """Send what the browser itself would hold back, as others may."""
+        self.driver.execute_script("arguments[0].noValidate = true", self._first(form))
 
     def choose(self, name: str, text: str) -> None:
         """In a table below the form; its controls have a name and no label."""
@@ -120,6 +152,10 @@ class Browser:
         row = self._label(label).find_element(By.XPATH, _ROW)
         return "\n".join(e.text for e in row.find_elements(By.CSS_SELECTOR, _ERRORS))
 
+    def refusals(self) -> str:
+        """All sentences that stand beside controls, where a row has several of these."""
+        return "\n".join(self.texts(_ERRORS))
+
     def choose_row(self, *texts: str) -> None:
         """Tick the row of a list that holds these texts."""
         for row in self.driver.find_elements(By.CSS_SELECTOR, _ROWS):
@@ -137,10 +173,10 @@ class Browser:
 
     # --- Reading
 
-    def column(self, heading: str) -> list[str]:
+    def column(self, heading: str, *, inside: str = "body") -> list[str]:
         """One column of the table that has it, from the first row to the last."""
-        path = f"//table[thead//th[normalize-space()='{heading}']]"
-        table = self.driver.find_element(By.XPATH, path)
+        path = f".//table[thead//th[normalize-space()='{heading}']]"
+        table = self._first(inside).find_element(By.XPATH, path)
         headings = table.find_elements(By.CSS_SELECTOR, "thead th")
         texts = [str(cell.get_property("textContent")).strip() for cell in headings]
         cells = f"tbody tr > :nth-child({texts.index(heading) + 1})"
@@ -152,9 +188,12 @@ class Browser:
     def text(self, selector: str = "body") -> str:
         return self.driver.find_element(By.CSS_SELECTOR, selector).text
 
+    def texts(self, selector: str) -> list[str]:
+        found = self.driver.find_elements(By.CSS_SELECTOR, selector)
+        return [element.text.strip() for element in found]
+
     def messages(self) -> list[str]:
-        found = self.driver.find_elements(By.CSS_SELECTOR, ".messagelist li")
-        return [message.text for message in found]
+        return self.texts(".messagelist li")
 
     def shown(self, label: str) -> str:
         """What a page says beside a label that has no control."""
@@ -192,12 +231,17 @@ class Browser:
         found = [secret for secret in self.secrets if secret in source]
         assert not found, f"{self.driver.current_url} shows a secret"
         self.picture()
+        too_wide = self.driver.execute_script(_TOO_WIDE)
+        assert too_wide <= 0, f"{self.driver.current_url}: {too_wide} px too wide"
 
     def _label(self, text: str) -> WebElement:
-        for label in self.driver.find_elements(By.CSS_SELECTOR, _LABELS):
-            if label.text.rstrip(":") == text:
-                return label
-        raise NoSuchElementException(f"no label «{text}» on {self.driver.current_url}")
+        # As it is written: those of long things are there for screen readers only.
+        words = f"normalize-space()='{text}' or normalize-space()='{text}:'"
+        found = self.driver.find_elements(By.XPATH, f"//form//label[{words}]")
+        if not found:
+            where = self.driver.current_url
+            raise NoSuchElementException(f"no label «{text}» on {where}")
+        return found[0]
 
     def _button(self, text: str) -> WebElement:
         return self.driver.find_element(By.XPATH, _button_path(text))

@@ -1,0 +1,1 @@
+"""An app of an installation under test: a skill that rewrites articles (`EXTRA_APPS`)."""
