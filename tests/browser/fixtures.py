@@ -144,9 +144,9 @@ def demo_browser(
 # --- The newsroom ---------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[newsroom.Newsroom]:
-    """The demonstration as `make run` has it, with a worker."""
+    """The demonstration as `make run` has it, with a worker: one for all modules."""
     folder = tmp_path_factory.mktemp("newsroom")
     with processes.installation(folder, **_services(), **newsroom.ENVIRONMENT) as site:
         yield newsroom.start(site)

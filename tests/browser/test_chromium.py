@@ -47,3 +47,18 @@ def test_notices_a_secret_on_a_page(tmp_path: Path) -> None:
 
         with pytest.raises(AssertionError, match="shows a secret"):
             browser.visit("data:text/html,<input type=hidden value=sesame>")
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        pytest.param("width: 3000px", id="wider-than-the-page"),
+        pytest.param("width: 9em; overflow: hidden; white-space: nowrap", id="cut-off"),
+    ],
+)
+def test_notices_what_is_wider_than_its_place(tmp_path: Path, style: str) -> None:
+    with chromium.started(tmp_path / "profile") as driver:
+        browser = pages.Browser(driver=driver, origin="", pictures=tmp_path)
+
+        with pytest.raises(AssertionError, match="is cut off"):
+            browser.visit(f"data:text/html,<p style='{style}'>{'long ' * 9}</p>")

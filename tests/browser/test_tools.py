@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import newsroom
+
 if TYPE_CHECKING:
     from tests.browser.pages import Browser
 
@@ -40,12 +42,13 @@ def test_tries_a_skill_as_a_client_and_approves_what_it_proposes(
 
     assert "was started as «demo»" in " ".join(editor.messages())
     assert editor.shown("Starter") == "admin"
+    run = editor.path
     editor.reload_until(lambda: editor.shown("State").startswith("Waiting"))
     editor.follow_shown("State")
     editor.press("Approve")
-    editor.open_list("Drafts")
-    editor.reload_until(lambda: "new article" in editor.text())
-    editor.follow("new article", inside="#result_list")
+    editor.visit(run)
+    editor.reload_until(lambda: editor.shown("State") == "Completed")
+    newsroom.open_draft(editor)
     assert editor.column("Value") == [title, "Culture (1)", "Short."]
     editor.press("Publish")
     assert editor.messages() == [f"«{title}» is live now."]
