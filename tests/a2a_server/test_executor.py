@@ -14,6 +14,8 @@ from a2a_server.executor import OverdueError, Threads, outcome_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pytest_django.fixtures import Settings
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 _variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
@@ -24,6 +26,12 @@ def threads() -> Iterator[Threads]:
     threads = Threads()
     yield threads
     threads.close()
+
+
+@pytest.fixture
+def _one_thread(settings: Settings) -> None:
+    """A pool may begin another one although the first is about to be idle."""
+    settings.A2A_SERVER_THREADS = 1
 
 
 def _raw_connection() -> object:
@@ -52,6 +60,7 @@ def test_passes_arguments_and_errors_on(threads: Threads) -> None:
         asyncio.run(threads.run(int, "x"))
 
 
+@pytest.mark.usefixtures("_one_thread")
 def test_keeps_a_connection_between_two_calls(threads: Threads) -> None:
     """Opening one costs more than a query."""
     first, second = asyncio.run(_twice(threads, _raw_connection))
@@ -59,7 +68,7 @@ def test_keeps_a_connection_between_two_calls(threads: Threads) -> None:
     assert first is second
 
 
-@pytest.mark.usefixtures("postgresql")
+@pytest.mark.usefixtures("postgresql", "_one_thread")
 def test_replaces_a_connection_that_the_server_closed(threads: Threads) -> None:
     """B137: the next request must not pay for it."""
 
