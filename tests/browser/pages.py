@@ -225,7 +225,8 @@ class Browser:
         title = self.driver.title.partition(" | ")[0]
         name = re.sub(r"[^a-z0-9]+", "-", f"{title} {name}".lower()).strip("-")
         shot = self.driver.execute_cdp_cmd(
-            "Page.captureScreenshot", {"captureBeyondViewport": True}
+            "Page.captureScreenshot",
+            {"captureBeyondViewport": True, "optimizeForSpeed": True},
         )
         file = self.pictures / f"{self._taken:02}-{name[:60]}.png"
         file.write_bytes(base64.b64decode(shot["data"]))
