@@ -93,7 +93,11 @@ def plan(pytestconfig: pytest.Config) -> Iterator[Plan]:
 
 
 @pytest.fixture
-def records(transactional_db: None, settings: SettingsWrapper) -> Iterator[Records]:
+def records(
+    transactional_db: None, settings: SettingsWrapper, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Records]:
+    # A thread that is still at work keeps its connection, and that the database.
+    monkeypatch.setattr(executor, "CLOSING_SECONDS", 60)
     settings.A2A_REDIS_PREFIX = f"fuzz-{uuid.uuid4().hex}"
     settings.A2A_SERVER_BLOCKING_WAIT_SECONDS = 1
     settings.A2A_SERVER_MAX_REQUEST_BYTES = BODY_LIMIT
