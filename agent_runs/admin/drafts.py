@@ -167,6 +167,9 @@ class DraftAdmin(HistoryAdmin[Draft]):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         if super().has_view_permission(request, obj):
             return True
+        if not self.admin_site.has_permission(request):
+            # A stranger's log-in page asks the database nothing.
+            return False
         own = visible_workspaces(request)
         if obj is not None:
             own = own.filter(pk=obj.workspace_id)

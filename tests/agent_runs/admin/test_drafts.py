@@ -522,3 +522,14 @@ def test_an_address_of_no_draft_is_no_traceback(
     answer = browser.get(url) if page == "change" else browser.post(url)
 
     assert answer.status_code in {302, 404}
+
+
+@pytest.mark.django_db
+def test_a_strangers_login_page_asks_nothing(
+    client: Browser, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """Whoever is not signed in is a member of nothing."""
+    with django_assert_num_queries(0):
+        page = client.get(reverse("admin:login"))
+
+    assert page.status_code == 200
