@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from a2a_server.models import Client
     from agent_runs.lifecycle import Lease
     from agent_runs.waiting import OpenQuestion
-
-_numbers = itertools.count(1)
 
 
 class SilentHandler(PlainHandler):
@@ -115,7 +113,7 @@ def assert_invalid(error: ProtocolError, field: str) -> None:
 
 def make_message(text: str = "hi", **members: Any) -> dict[str, Any]:
     defaults: dict[str, Any] = {
-        "messageId": f"m-{next(_numbers)}",
+        "messageId": str(uuid.uuid4()),
         "role": "ROLE_USER",
         "parts": [{"text": text}],
     }
