@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "agent_runs",
     "a2a_server",
+    "a2a_client",
     *env.apps("EXTRA_APPS"),
 ]
 MIDDLEWARE = [

@@ -11,7 +11,14 @@ import pytest
 from django.core.management import call_command
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("a2a_project", "a2a_protocol", "a2a_server", "agent_runs")
+PACKAGES = (
+    "a2a_client",
+    "a2a_project",
+    "a2a_protocol",
+    "a2a_server",
+    "agent_runs",
+    "egress",
+)
 MODULES = sorted(
     path
     for package in PACKAGES
