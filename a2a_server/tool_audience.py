@@ -34,6 +34,8 @@ def audience(
     users = [row.technical_user for row in rows]
     permission = tool.tool.permission
     holders = grants.holders(permission, users) if permission else frozenset()
+    admits = tool.tool.admits
+    admitted = frozenset(admits({user.pk for user in users}) if admits else ())
     profiles = _profiles({row.held_id for row in rows} - {None})
     problems = {key: _profile_problems(tool, p) for key, p in profiles.items()}
     return [
@@ -41,7 +43,7 @@ def audience(
             row,
             profiles.get(row.held_id),
             (
-                *_client_problems(tool, row, holders),
+                *_client_problems(tool, row, holders, admitted),
                 *problems.get(row.held_id, ("The client may call no skill.",)),
                 *_pair_problems(tool, row, profiles.get(row.held_id)),
             ),
@@ -83,7 +85,10 @@ def _judged(
 
 
 def _client_problems(
-    tool: ManagedTool, row: Any, holders: frozenset[Any]
+    tool: ManagedTool,
+    row: Any,
+    holders: frozenset[Any],
+    admitted: frozenset[Any],
 ) -> Iterator[str]:
     if not row.is_enabled:
         yield "The client is not enabled."
@@ -91,7 +96,9 @@ def _client_problems(
         yield "The client has expired."
     if problem := availability.owner_problem(row.technical_user):
         yield problem
-    yield from grants.problems(tool, row.technical_user, holders=holders)
+    yield from grants.problems(
+        tool, row.technical_user, holders=holders, admitted=admitted
+    )
     if tool.tool.effect.is_write:
         yield from _workspace_problems(tool, has_workspace=row.workspace_id is not None)
 

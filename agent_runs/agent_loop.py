@@ -73,10 +73,8 @@ class AgentLoop:
                 return lost
             elif self.run_row.rounds >= self.configuration.max_rounds:
                 await self._ask_without_tools()
-            elif ended := await self.turn.scan():
+            elif ended := await self.turn.scan() or await self.turn.run():
                 return ended
-            else:
-                await self.turn.run()
 
     async def _take_decisions(self) -> None:
         """What the run was resumed with becomes part of its checkpoint."""

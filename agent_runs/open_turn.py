@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, transaction
 
-from agent_runs import redaction, registries, suspending
+from agent_runs import delegations, redaction, registries, suspending
 from agent_runs.events import NewEvent
 from agent_runs.interrupting import interruptible
 from agent_runs.models import EndReason
@@ -23,6 +23,7 @@ from agent_runs.outcomes import Failed
 from agent_runs.questions import QuestionError
 from agent_runs.tools import gate, grants
 from agent_runs.tools.contract import ToolError
+from agent_runs.transcript import ToolResult
 from agent_runs.waiting import ShownCall, open_approval, open_question
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from agent_runs.outcomes import Suspended
     from agent_runs.segment import Segment
     from agent_runs.tools.contract import Tool, Write
-    from agent_runs.transcript import ToolResult, Transcript
+    from agent_runs.transcript import Transcript
     from agent_runs.waiting import OpenApproval, OpenQuestion
 
 DENIED = "Denied by the person who was asked."
@@ -76,7 +77,8 @@ class OpenTurn:
         Once a call of an approved turn has run, what it did may have changed the other
         previews: the verdict covers the turn as it was shown.
         """
-        if self.transcript.journal and self.transcript.decisions.is_approved:
+        has_begun = self.transcript.journal or self.transcript.has_delegated
+        if has_begun and self.transcript.decisions.is_approved:
             return None
         calls = [
             (call, tool)
@@ -127,22 +129,29 @@ class OpenTurn:
 
     # --- Running ----------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Run what has no result yet, in order, storing each result before the next."""
+    async def run(self) -> Suspended | Failed | None:
+        """Run what has no result yet, in order, storing each result before the next.
+
+        A call that is handed on may end the segment in the middle of the turn.
+        """
         for call in self._calls:
             self.segment.check()
             started = time.monotonic()
             tool = await sync_to_async(self._tool_of)(call)
             if tool and tool.write and not self._is_denied:
                 await sync_to_async(self._write)(call, tool, started)
-            else:
-                self.transcript.journal.append(await self._result_of(call, tool))
-                await sync_to_async(self.segment.store_checkpoint)(
-                    self.transcript.dump(), event=self._tool_event(started)
-                )
+                continue
+            made = await self._result_of(call, tool)
+            if not isinstance(made, ToolResult):
+                return made
+            self.transcript.journal.append(made)
+            await sync_to_async(self.segment.store_checkpoint)(
+                self.transcript.dump(), event=self._tool_event(started)
+            )
         for call in self.transcript.open_calls:
             self.transcript.journal.append(gate.failed(call, TOO_MANY))
         self.transcript.close_turn()
+        return None
 
     @property
     def _calls(self) -> list[ToolCallPart]:
@@ -171,7 +180,9 @@ class OpenTurn:
     def _is_denied(self) -> bool:
         return self.transcript.decisions.is_approved is False
 
-    async def _result_of(self, call: ToolCallPart, tool: Tool | None) -> ToolResult:
+    async def _result_of(
+        self, call: ToolCallPart, tool: Tool | None
+    ) -> ToolResult | Suspended | Failed:
         if self._is_denied:
             return gate.denied(call, DENIED)
         if self._is_answered(call):
@@ -179,6 +190,8 @@ class OpenTurn:
             return gate.answered(call, answer.text)
         if tool and tool.asks_client:
             return self._cannot_be_asked(call, tool)
+        if tool and tool.delegate:
+            return await delegations.proceed(self.segment, self.transcript, call, tool)
         if tool and tool.effect.is_write and _fits(call, tool):
             await self._begin_write(call, tool)
             return await gate.execute(self.run_row, call, tool)

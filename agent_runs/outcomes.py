@@ -36,7 +36,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspended:
-    """`target` is a state for people: the run waits for an answer or a verdict."""
+    """`target` is a state that waits: for an answer, a verdict or a remote agent."""
 
     target: RunState
     waiting: Waiting

@@ -1,4 +1,4 @@
-"""How a segment ends that has to wait for a person (R2, R16)."""
+"""How a segment ends that has to wait for somebody (R2, R16)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from agent_runs.events import NewEvent
 from agent_runs.models import EndReason, RunState
 from agent_runs.models.run import EventKind
 from agent_runs.outcomes import Failed, Suspended
-from agent_runs.waiting import OpenApproval, OpenQuestion, Waiting, as_text
+from agent_runs.waiting import (
+    OpenApproval,
+    OpenDelegation,
+    OpenQuestion,
+    Waiting,
+    as_text,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_runs.segment import Segment
 
 
@@ -30,6 +38,18 @@ def for_answer(segment: Segment, asked: OpenQuestion) -> Suspended | Failed:
     facts = {"tool": asked.tool, "fields": len(asked.question.fields)}
     event = _event(segment, EventKind.QUESTION, asked, facts)
     return Suspended(target=RunState.WAITING_FOR_INPUT, waiting=asked, event=event)
+
+
+def for_delegation(
+    segment: Segment, delegation: OpenDelegation, facts: Mapping[str, object]
+) -> Suspended:
+    event = NewEvent(
+        kind=EventKind.DELEGATION,
+        round=segment.run.rounds,
+        facts={"waiting": True, **facts},
+    )
+    target = RunState.WAITING_FOR_REMOTE
+    return Suspended(target=target, waiting=delegation, event=event)
 
 
 def _event(

@@ -99,6 +99,8 @@ class Transcript:
     decisions: Decisions = field(default_factory=Decisions)
     # The id of a call that has begun and must not begin again.
     begun: str = ""
+    # Whether a call of the open turn was handed to somebody else.
+    has_delegated: bool = False
     # The last answer was asked for with tool use switched off.
     is_last: bool = False
 
@@ -141,6 +143,7 @@ class Transcript:
         self.decisions = Decisions()
         # A later turn may use the same ids.
         self.begun = ""
+        self.has_delegated = False
 
     def with_instructions(self, instructions: str) -> list[ModelMessage]:
         """The messages as they are sent: the newest request carries the instructions."""
@@ -159,6 +162,7 @@ class Transcript:
                 "journal": journal,
                 "decisions": decisions,
                 "begun": self.begun,
+                "has_delegated": self.has_delegated,
                 "is_last": self.is_last,
             }
         )
@@ -173,6 +177,7 @@ class Transcript:
             journal=[ToolResult(**result) for result in stored["journal"]],
             decisions=Decisions.of(stored["decisions"]),
             begun=stored["begun"],
+            has_delegated=stored.get("has_delegated", False),
             is_last=stored["is_last"],
         )
 

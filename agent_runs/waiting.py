@@ -50,7 +50,16 @@ class OpenApproval:
     calls: tuple[ShownCall, ...]
 
 
-Waiting = OpenQuestion | OpenApproval
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenDelegation:
+    """A call that somebody else works on; `id` is what wakes the run."""
+
+    id: str
+    tool: str
+
+
+ForPeople = OpenQuestion | OpenApproval
+Waiting = ForPeople | OpenDelegation
 
 
 def open_question(
@@ -72,6 +81,8 @@ def as_text(waiting: Waiting) -> str:
     """For people and for the run's history."""
     if isinstance(waiting, OpenQuestion):
         return f"{waiting.question.text}\n{waiting.question.expected()}"
+    if isinstance(waiting, OpenDelegation):
+        return waiting.tool
     return "\n\n".join(
         "\n".join(filter(None, [f"{call.tool} {call.arguments}", call.preview]))
         for call in waiting.calls
@@ -81,6 +92,8 @@ def as_text(waiting: Waiting) -> str:
 def dump(waiting: Waiting) -> str:
     if isinstance(waiting, OpenApproval):
         return dump_document({"approval": dataclasses.asdict(waiting)})
+    if isinstance(waiting, OpenDelegation):
+        return dump_document({"delegation": dataclasses.asdict(waiting)})
     stored: dict[str, Any] = {
         "id": waiting.id,
         "question": questions.dump(waiting.question),
@@ -98,5 +111,7 @@ def load(text: str) -> Waiting:
         approval = stored["approval"]
         calls = tuple(ShownCall(**call) for call in approval["calls"])
         return OpenApproval(id=approval["id"], calls=calls)
+    if "delegation" in stored:
+        return OpenDelegation(**stored["delegation"])
     asked = stored["question"]
     return OpenQuestion(**asked | {"question": questions.load(asked["question"])})

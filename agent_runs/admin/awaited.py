@@ -11,26 +11,29 @@ from agent_runs.admin.fields import NOTHING, opened
 from agent_runs.cleaning import is_hidden
 from agent_runs.contents import ContentsError
 from agent_runs.registries import RunDescription
-from agent_runs.waiting import OpenApproval
+from agent_runs.waiting import ForPeople, OpenApproval
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from uuid import UUID
 
     from agent_runs.models import AgentRun
-    from agent_runs.waiting import Waiting
 
 UNREADABLE = "What it waits for is stored in a form that cannot be shown here."
 # Of those that nobody sees: what every longer text has.
 _USUAL = "\n\r\t"
 
 
-def awaited(run: AgentRun) -> Waiting | None:
-    """None where it cannot be read: another release, or another key, wrote it."""
+def awaited(run: AgentRun) -> ForPeople | None:
+    """What people are asked.
+
+    None where it cannot be read: another release, or another key, wrote it.
+    """
     try:
-        return waiting.load(opened(run, "waiting_for") or "")
+        found = waiting.load(opened(run, "waiting_for") or "")
     except (ContentsError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    return found if isinstance(found, ForPeople) else None
 
 
 def sentence(run: AgentRun) -> str:

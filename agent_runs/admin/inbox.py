@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.urls import URLPattern
 
-    from agent_runs.waiting import OpenQuestion, ShownCall, Waiting
+    from agent_runs.waiting import ForPeople, OpenQuestion, ShownCall
 
 INBOX = "admin:agent_runs_waitingrun_changelist"
 MOST_COUNTED = 100
@@ -168,7 +168,7 @@ class InboxAdmin(HistoryAdmin[WaitingRun]):
         return self._card(request, run, shown)
 
     def _told(
-        self, request: HttpRequest, run: AgentRun, shown: Waiting
+        self, request: HttpRequest, run: AgentRun, shown: ForPeople
     ) -> HttpResponse:
         """What somebody says about what they saw, which may be decided by now."""
         try:
@@ -226,7 +226,7 @@ class InboxAdmin(HistoryAdmin[WaitingRun]):
         self,
         request: HttpRequest,
         run: AgentRun,
-        shown: Waiting | None,
+        shown: ForPeople | None,
         form: QuestionForm | None = None,
     ) -> HttpResponse:
         context = {
@@ -311,7 +311,7 @@ def _asked(run: AgentRun) -> str:
 def _about(
     request: HttpRequest,
     run: AgentRun,
-    shown: Waiting | None,
+    shown: ForPeople | None,
     form: QuestionForm | None,
 ) -> dict[str, Any]:
     if shown is None:

@@ -6,6 +6,7 @@ the segment. The text of an unexpected exception goes to the log and nowhere els
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import logging
@@ -24,12 +25,13 @@ from agent_runs.tools.contract import Tool, ToolCall, ToolError, Written
 from agent_runs.transcript import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pydantic_ai.messages import ToolCallPart
 
     from agent_runs.models import AgentRun
-    from agent_runs.questions import Question
+    from agent_runs.questions import Answer, Question
+    from agent_runs.tools.progress import Done, Progress
     from agent_runs.transcript import Outcome
 
 logger = logging.getLogger(__name__)
@@ -148,6 +150,29 @@ def _written(request: ToolCall, tool: Tool) -> Written:
     return written
 
 
+def delegation_problem(run: AgentRun, call: ToolCallPart, tool: Tool) -> str | None:
+    """Why a call is not handed on at all, for the model."""
+    try:
+        parse(call, tool)
+        refuse_outside_workspace(run, tool)
+    except ToolError as error:
+        return str(error)
+    return None
+
+
+async def delegate(
+    run: AgentRun, call: ToolCallPart, tool: Tool, answers: Mapping[str, Answer]
+) -> Progress:
+    """Hand a call on, or see how far it is; raise `ToolError` when it cannot be done."""
+    request = dataclasses.replace(
+        _request(run, call, parse(call, tool)), answers=answers
+    )
+    if tool.delegate is None:
+        raise TypeError(f"{tool.name} delegates nothing")
+    with _told(run, tool):
+        return await tool.delegate(request)
+
+
 def refuse_outside_workspace(run: AgentRun, tool: Tool) -> None:
     """Raise `ToolError` for a writer that is not at home where the run writes (T15)."""
     if not tool.effect.is_write:
@@ -197,14 +222,23 @@ def answered(call: ToolCallPart, answer: str) -> ToolResult:
     return _made(call, answer, "success")
 
 
-def _result(call: ToolCallPart, content: str, tool: Tool | None) -> ToolResult:
+def delegated(call: ToolCallPart, tool: Tool, done: Done) -> ToolResult:
+    return _result(call, done.content, tool, "failed" if done.is_error else "success")
+
+
+def _result(
+    call: ToolCallPart, content: str, tool: Tool | None, outcome: Outcome = "success"
+) -> ToolResult:
     if tool is not None and tool.is_outside:
         inner = cut(clean_text(content), most=RESULT_BYTES - fencing.ROOM)
         content = fencing.fence(inner, source=tool.name)
         return ToolResult(
-            call_id=call.tool_call_id, tool_name=call.tool_name, content=content
+            call_id=call.tool_call_id,
+            tool_name=call.tool_name,
+            content=content,
+            outcome=outcome,
         )
-    return _made(call, content, "success")
+    return _made(call, content, outcome)
 
 
 def _made(call: ToolCallPart, content: str, outcome: Outcome) -> ToolResult:

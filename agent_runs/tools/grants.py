@@ -79,21 +79,26 @@ def problems(
     user: AbstractBaseUser | None,
     *,
     holders: Collection[Any] | None = None,
+    admitted: Collection[Any] | None = None,
 ) -> list[str]:
     """Why runs of this user are not given a registered tool, for administrators.
 
-    `holders` are the keys of those with the tool's permission, where that was asked for
-    many users at once.
+    `holders` are the keys of those with the tool's permission, `admitted` of those whom
+    the tool itself admits, where that was asked for many users at once.
     """
     found = []
     if not each.is_enabled:
         found.append("The tool is not enabled.")
     permission = each.tool.permission
     if user is None:
-        found.append("There is no technical user.")
-    elif permission and not _holds(user, permission, holders):
-        name = user.get_username()
+        return [*found, "There is no technical user."]
+    name = user.get_username()
+    if permission and not _holds(user, permission, holders):
         found.append(f"The technical user «{name}» lacks the permission {permission}.")
+    if each.tool.admits and user.pk not in (
+        each.tool.admits([user.pk]) if admitted is None else admitted
+    ):
+        found.append(f"The technical user «{name}» is in none of the tool's groups.")
     return found
 
 
