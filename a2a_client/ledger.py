@@ -1,0 +1,298 @@
+"""The only writer of remote calls (C5–C9).
+
+Every change is one UPDATE whose WHERE repeats the states it may be made from, so that a
+worker, a poll and an administrator can act at once and one of them wins. A row is
+committed as `sending` before anything leaves; whoever finds one that another process
+left there knows that nobody knows whether the message arrived, and never sends it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import F
+
+from a2a_client import stored
+from a2a_client.models import (
+    ACTIVE_STATES,
+    CallState,
+    Cancellation,
+    RemoteAgent,
+    RemoteCall,
+)
+from agent_runs import clock, redaction
+from agent_runs.encryption import field_of
+from agent_runs.models.llm import AnswerLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from uuid import UUID
+
+    from agent_runs.models import AgentRun
+    from agent_runs.questions import Question
+
+# Where a call may come to from the outside: the message is under way, or the agent works.
+UNDER_WAY = frozenset({CallState.SENDING, CallState.WORKING})
+
+CRASHED = "crashed"
+LOST = (
+    "Nobody knows whether the agent got the message: the process that sent it ended "
+    "before the answer was stored. It is not sent again."
+)
+
+
+class Busy(Exception):  # noqa: N818 -- an answer, not a failure
+    """The agent has as many steps as it may have at once."""
+
+
+class NotCallable(Exception):  # noqa: N818 -- an answer, not a failure
+    """The agent is gone, off, or has no interface that may be used; the sentence says."""
+
+
+def call_key(call_id: str) -> str:
+    return hashlib.sha256(call_id.encode()).hexdigest() if call_id else ""
+
+
+# --- Beginning ------------------------------------------------------------------------
+
+
+def begin(
+    agent: RemoteAgent,
+    *,
+    text: str,
+    skill: str = "",
+    run: AgentRun | None = None,
+    call_id: str = "",
+    caller_id: Any = None,
+) -> RemoteCall:
+    """Commit a call as `sending`; from then on it is one of the agent's active ones.
+
+    Raises `Busy` or `NotCallable`, and nothing is stored then.
+    """
+    with transaction.atomic():
+        locked = RemoteAgent.objects.select_for_update().filter(pk=agent.pk).first()
+        if locked is None or (problem := locked.call_problem()):
+            raise NotCallable(problem if locked else "The agent is not registered.")
+        active = RemoteCall.objects.filter(agent=locked, state__in=ACTIVE_STATES)
+        if active.count() >= locked.max_active_calls:
+            raise Busy
+        return _insert(locked, text, skill, run, call_key(call_id), caller_id)
+
+
+def _insert(
+    agent: RemoteAgent,
+    text: str,
+    skill: str,
+    run: AgentRun | None,
+    key: str,
+    caller_id: Any,
+) -> RemoteCall:
+    now = clock.database_now()
+    return RemoteCall.objects.create(
+        agent=agent,
+        run=run,
+        call_key=key,
+        caller_id=caller_id,
+        skill=skill,
+        host=agent.host,
+        message_id=str(uuid.uuid4()),
+        context_id=str(uuid.uuid4()),
+        request=text,
+        is_to_be_reduced=run is not None,
+        deadline_at=now + timedelta(minutes=agent.deadline_minutes),
+        created_at=now,
+        state_changed_at=now,
+    )
+
+
+def find(run_id: UUID, call_id: str) -> RemoteCall | None:
+    """What was recorded for this call of a run, with its agent."""
+    calls = RemoteCall.objects.filter(run_id=run_id, call_key=call_key(call_id))
+    return calls.select_related("agent").first()
+
+
+def begin_answer(call: RemoteCall) -> bool:
+    """Commit that an answer to the open question is about to leave."""
+    return _move(
+        call,
+        {CallState.ASKING},
+        CallState.SENDING,
+        message_id=str(uuid.uuid4()),
+        question_key="",
+    )
+
+
+# --- What became of it ----------------------------------------------------------------
+
+
+def working(call: RemoteCall, *, due_in: timedelta | None) -> bool:
+    """The agent has a task and works; looked at again after `due_in`, if at all."""
+    now = clock.database_now()
+    due_at = None if due_in is None else now + due_in
+    return _move(call, UNDER_WAY, CallState.WORKING, now=now, due_at=due_at)
+
+
+def asks(call: RemoteCall, question: Question, remote_id: str = "") -> bool:
+    """Its question has a key of its own, so that no earlier answer is taken for it.
+
+    `remote_id` is the agent's name for the question, where it gave one.
+    """
+    text = stored.dump_question(question)
+    return _move(
+        call,
+        UNDER_WAY,
+        CallState.ASKING,
+        question=field_of(RemoteCall, "question").seal(call.pk, text),
+        question_key=uuid.uuid4().hex,
+        remote_question_id=remote_id,
+    )
+
+
+def completed(call: RemoteCall, text: str) -> bool:
+    return _end(call, CallState.COMPLETED, text=text)
+
+
+def failed(call: RemoteCall, *, code: str, sentence: str, text: str = "") -> bool:
+    """It ended badly at the agent; `text` is what the agent said about it."""
+    return _end(call, CallState.FAILED, code=code, sentence=sentence, text=text)
+
+
+def not_accepted(
+    call: RemoteCall, *, code: str, sentence: str, detail: str = ""
+) -> bool:
+    return _end(
+        call, CallState.NOT_ACCEPTED, code=code, sentence=sentence, detail=detail
+    )
+
+
+def unknown(call: RemoteCall, *, code: str, sentence: str, detail: str = "") -> bool:
+    return _end(call, CallState.UNKNOWN, code=code, sentence=sentence, detail=detail)
+
+
+def lost(call: RemoteCall) -> bool:
+    """A process ended between sending and recording (C7)."""
+    return unknown(call, code=CRASHED, sentence=LOST)
+
+
+def expired(call: RemoteCall, sentence: str) -> bool:
+    return _end(
+        call,
+        CallState.EXPIRED,
+        code="deadline",
+        sentence=sentence,
+        cancellation=Cancellation.WANTED,
+    )
+
+
+def _end(
+    call: RemoteCall,
+    state: CallState,
+    *,
+    text: str = "",
+    detail: str = "",
+    **columns: Any,
+) -> bool:
+    now = clock.database_now()
+    sealed = {
+        name: field_of(RemoteCall, name).seal(call.pk, value)
+        for name, value in (("result", text), ("detail", detail))
+        if value
+    }
+    return _move(
+        call,
+        ACTIVE_STATES,
+        state,
+        now=now,
+        ended_at=now,
+        due_at=None,
+        question=None,
+        question_key="",
+        **sealed,
+        **columns,
+    )
+
+
+def _move(
+    call: RemoteCall,
+    expected: Collection[CallState],
+    state: CallState,
+    *,
+    now: datetime | None = None,
+    **columns: Any,
+) -> bool:
+    """Store what the agent named besides; `call` is as the row is when it was won."""
+    now = now or clock.database_now()
+    named = {
+        "context_id": call.context_id,
+        "remote_task_id": call.remote_task_id,
+        "remote_state": call.remote_state,
+    }
+    changed = {"state": state, "state_changed_at": now, **named, **columns}
+    rows = RemoteCall.objects.filter(pk=call.pk, state__in=expected)
+    if not rows.update(**changed):
+        return False
+    for name, value in changed.items():
+        setattr(call, name, value)
+    return True
+
+
+# --- Taken by the run -----------------------------------------------------------------
+
+
+def reduce(call: RemoteCall, level: str) -> None:
+    """Keep of an ended call what its run's answer level lets be kept (R15, R16)."""
+    columns: dict[str, Any] = {"is_to_be_reduced": False}
+    for name in ("request", "result", "detail") if level != AnswerLevel.FULL else ():
+        if text := getattr(call, name):
+            kept = redaction.event_content(level, text) or ""
+            columns[name] = field_of(RemoteCall, name).seal(call.pk, kept)
+    RemoteCall.objects.filter(pk=call.pk).update(**columns)
+
+
+# --- Canceling ------------------------------------------------------------------------
+
+
+def abandon(call: RemoteCall) -> bool:
+    """Nobody waits for it any more: it is over here, and canceled at the agent (C9).
+
+    A message that is still under way has no task that could be named.
+    """
+    if call.state == CallState.SENDING and not call.remote_task_id:
+        return unknown(call, code="abandoned", sentence=ABANDONED_AS_SENT)
+    return _end(
+        call, CallState.CANCELED, code="abandoned", cancellation=Cancellation.WANTED
+    )
+
+
+ABANDONED_AS_SENT = (
+    "Its run ended while the message was on its way, so nobody knows what the agent made "
+    "of it."
+)
+
+
+def take_cancellation(call: RemoteCall) -> bool:
+    """Before CancelTask is sent: it is sent once, whatever becomes of it."""
+    return _cancel(call, Cancellation.WANTED, Cancellation.SENT)
+
+
+def cancellation_failed(call: RemoteCall) -> bool:
+    return _cancel(call, Cancellation.SENT, Cancellation.FAILED)
+
+
+def _cancel(call: RemoteCall, expected: Cancellation, outcome: Cancellation) -> bool:
+    rows = RemoteCall.objects.filter(pk=call.pk, cancellation=expected)
+    return bool(rows.update(cancellation=outcome))
+
+
+def postpone(call: RemoteCall, due_in: timedelta) -> bool:
+    """A poll told nothing new; the next one comes after `due_in`."""
+    rows = RemoteCall.objects.filter(pk=call.pk, state=CallState.WORKING)
+    due_at = clock.database_now() + due_in
+    return bool(
+        rows.update(due_at=due_at, polls=F("polls") + 1, remote_state=call.remote_state)
+    )
