@@ -44,6 +44,15 @@ def is_hidden(letter: str) -> bool:
     return letter in _BLANK or unicodedata.category(letter) in _HIDING
 
 
+def visible_lines(text: str) -> str:
+    """Its visible characters, without blank lines at either end; tabs are spaces."""
+    lines = (
+        "".join(letter for letter in line.expandtabs(1) if not is_hidden(letter))
+        for line in text.splitlines()
+    )
+    return "\n".join(line.rstrip() for line in lines).strip()
+
+
 def clean_value(value: JSONValue) -> JSONValue:
     """Numbers that are not finite as a double become null."""
     if isinstance(value, str):

@@ -83,3 +83,9 @@ def test_some_letters_are_seen_by_nobody(letter: str) -> None:
 @pytest.mark.parametrize("letter", ["a", " ", "é", "\u0301", "한", "😀", "\ufe0f"])
 def test_other_letters_are_seen(letter: str) -> None:
     assert not cleaning.is_hidden(letter)
+
+
+def test_visible_lines_keep_their_breaks_and_nothing_hidden() -> None:
+    text = "\r\n\t One \u202etwo\u200b\x00  \r\n\nthree\u2028four\x07\n \n"
+
+    assert cleaning.visible_lines(text) == "One two\n\nthree\nfour"
