@@ -296,3 +296,14 @@ def postpone(call: RemoteCall, due_in: timedelta) -> bool:
     return bool(
         rows.update(due_at=due_at, polls=F("polls") + 1, remote_state=call.remote_state)
     )
+
+
+# --- Looking up -----------------------------------------------------------------------
+
+
+def found(call: RemoteCall, sentence: str) -> None:
+    """What an administrator found out at the agent; the state stays as it is (C7)."""
+    columns = {"found": sentence, "looked_up_at": clock.database_now()}
+    RemoteCall.objects.filter(pk=call.pk).update(**columns)
+    for name, value in columns.items():
+        setattr(call, name, value)

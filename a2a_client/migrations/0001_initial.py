@@ -44,7 +44,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "allowed group",
+                "verbose_name": "remote agent that allows it",
+                "verbose_name_plural": "remote agents that allow it",
             },
         ),
         migrations.CreateModel(
@@ -85,7 +86,7 @@ class Migration(migrations.Migration):
                     "is_enabled",
                     models.BooleanField(
                         default=False,
-                        help_text="Off: no run is given its tool, and nothing is sent to it.",
+                        help_text="Off: no run is given its tool, and no message is sent to it.",
                         verbose_name="enabled",
                     ),
                 ),

@@ -72,7 +72,7 @@ class RemoteAgent(models.Model):
     is_enabled = models.BooleanField(
         "enabled",
         default=False,
-        help_text="Off: no run is given its tool, and nothing is sent to it.",
+        help_text="Off: no run is given its tool, and no message is sent to it.",
     )
 
     card_url = models.CharField(
@@ -230,9 +230,13 @@ class RemoteAgent(models.Model):
         return isinstance(capabilities, dict) and capabilities.get("streaming") is True
 
     def call_problem(self) -> str | None:
-        """Why nothing may be sent to it now, for administrators."""
+        """Why no message may be sent to it now, for administrators."""
         if not self.is_enabled:
             return "The agent is not enabled."
+        return self.reach_problem()
+
+    def reach_problem(self) -> str | None:
+        """Why it cannot even be asked something harmless, for administrators."""
         if not self.interface_url:
             return "Its card has not been imported yet, or has no interface to use."
         if not self.is_confirmed:
@@ -302,7 +306,8 @@ class AgentGroup(models.Model):
     )
 
     class Meta:
-        verbose_name = "allowed group"
+        verbose_name = "remote agent that allows it"
+        verbose_name_plural = "remote agents that allow it"
         constraints = [
             models.UniqueConstraint(fields=["agent", "group"], name="agentgroup_once")
         ]
