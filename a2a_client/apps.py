@@ -6,3 +6,8 @@ from django.apps import AppConfig
 class A2AClientConfig(AppConfig):
     name = "a2a_client"
     verbose_name = "A2A client"
+
+    def ready(self) -> None:
+        from a2a_client import checks
+
+        checks.register()

@@ -101,6 +101,7 @@ def settings_of(folder: Path, port: int) -> dict[str, str]:
     secret_key = kept_secret(folder / "secret_key", lambda: secrets.token_urlsafe(50))
     return {
         **_with_newsroom(),
+        "A2A_CLIENT_ENABLED": "on",
         "A2A_ENCRYPTION_KEYS": keys,
         "A2A_REDIS_URL": "",
         # What is printed and on the card comes first; people type the other.

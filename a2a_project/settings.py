@@ -246,6 +246,10 @@ A2A_SERVER_AUTH_FAILURES = env.text("A2A_SERVER_AUTH_FAILURES", "10/900")
 A2A_SERVER_DEDUPLICATE_MESSAGES = env.boolean("A2A_SERVER_DEDUPLICATE_MESSAGES", True)
 A2A_SERVER_THREADS = env.integer("A2A_SERVER_THREADS", 4)
 
+# --- Client role ----------------------------------------------------------------------
+
+A2A_CLIENT_ENABLED = env.boolean("A2A_CLIENT_ENABLED")
+
 # --- Logs -----------------------------------------------------------------------------
 
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO").upper()

@@ -22,6 +22,7 @@ TEST_REDIS_URL = os.environ.get("TEST_REDIS_URL", "")
 BASE_URL = "https://gateway.example/a2a"
 
 _ENVIRONMENT = {
+    "A2A_CLIENT_ENABLED": "on",
     "A2A_ENCRYPTION_KEYS": "dGVzdHMtb25seS1rZXktb2YtMzItYnl0ZXMtZ29lcy4=",
     "A2A_REDIS_PREFIX": f"test-{TEST_DIR.name}",
     "A2A_REDIS_URL": TEST_REDIS_URL,

@@ -73,6 +73,7 @@ def test_runs_with_debugging_off_on_loopback_without_services(tmp_path: Path) ->
     settings = local.settings_of(tmp_path, 8123)
 
     assert settings["DEBUG"] == "off"
+    assert settings["A2A_CLIENT_ENABLED"] == "on"
     assert settings["A2A_SERVER_BASE_URLS"].split() == [
         "http://127.0.0.1:8123/a2a",
         "http://localhost:8123/a2a",

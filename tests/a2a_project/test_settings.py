@@ -44,10 +44,11 @@ def test_a_bare_checkout_has_a_database_of_its_own(load: Load, tmp_path: Path) -
 
 
 def test_nothing_is_served_and_nothing_is_guessed_by_default(load: Load) -> None:
-    """S1."""
+    """S1, C1."""
     read = load()
 
     assert read["A2A_SERVER_ENABLED"] is False
+    assert read["A2A_CLIENT_ENABLED"] is False
     assert read["DEBUG"] is False
     assert read["SECRET_KEY"] == ""
     assert read["A2A_ENCRYPTION_KEYS"] == []
