@@ -98,6 +98,8 @@ def question(asked: OpenQuestion, *, name: TaskName, message_id: str) -> types.M
         "question": asked.question.text,
         "answer": asked.question.schema(),
     }
+    if asked.question.details:
+        told["details"] = asked.question.details
     message = agent_sentence(as_text(asked), name=name, message_id=message_id)
     metadata = _struct({PROFILE_EXTENSION_URI: told})
     extensions = (PROFILE_EXTENSION_URI,)

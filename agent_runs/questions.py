@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from agent_runs.cleaning import clean_text, is_hidden
+from agent_runs.cleaning import clean_text, is_hidden, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agent_runs.contents import JSONValue
 
 LONGEST_TEXT = 300
+LONGEST_DETAILS = 10_000
 LONGEST_OPTION = 120
 MOST_OPTIONS = 10
 MOST_FIELDS = 20
@@ -159,16 +160,25 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Raises `QuestionError` when it is made of what cannot be asked."""
+    """Raises `QuestionError` when it is made of what cannot be asked.
+
+    `details` is for people, of several lines; what is hidden in it is removed.
+    """
 
     text: str
     fields: tuple[Field, ...] = (Field(),)
+    details: str = ""
 
     def __post_init__(self) -> None:
         text = _one_line("question", self.text, LONGEST_TEXT)
         if not text:
             raise QuestionError("the question has no text")
         object.__setattr__(self, "text", text)
+        object.__setattr__(self, "details", visible_lines(self.details))
+        if len(self.details) > LONGEST_DETAILS:
+            raise QuestionError(
+                f"the details are longer than {LONGEST_DETAILS} characters"
+            )
         names = [field.name for field in self.fields]
         if not 1 <= len(names) <= MOST_FIELDS or len(set(names)) != len(names):
             raise QuestionError(f"a question has 1 to {MOST_FIELDS} distinct fields")
@@ -226,6 +236,8 @@ def choice(text: str, options: Iterable[str], *, allow_free_text: bool) -> Quest
 def digest(question: Question, asked_by: Iterable[str]) -> str:
     """The id of a question: of its words, its schema and the calls that are open (T9)."""
     told = [question.text, question.schema(), list(asked_by)]
+    if question.details:
+        told.append(question.details)
     text = json.dumps(told, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -343,6 +355,7 @@ def _bad(field: Field) -> BadAnswer:
 def dump(question: Question) -> dict[str, Any]:
     return {
         "text": question.text,
+        "details": question.details,
         "fields": [
             {
                 "name": field.name,
@@ -369,4 +382,6 @@ def load(stored: Mapping[str, Any]) -> Question:
         )
         for field in stored["fields"]
     )
-    return Question(text=stored["text"], fields=fields)
+    # Rows of before have none.
+    details = stored.get("details", "")
+    return Question(text=stored["text"], fields=fields, details=details)

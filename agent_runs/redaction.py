@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent_runs import rewriting
 from agent_runs.models.llm import AnswerLevel
-from agent_runs.questions import QuestionError
+from agent_runs.questions import LONGEST_DETAILS, QuestionError
 
 if TYPE_CHECKING:
     from agent_runs.contents import JSONValue, Result
@@ -157,7 +157,11 @@ def askable(level: str, question: Question) -> Question:
     if level == AnswerLevel.FULL:
         return question
     fields = tuple(_masked_field(field) for field in question.fields)
-    return dataclasses.replace(question, text=mask(question.text), fields=fields)
+    # A mask can be longer than what it covers.
+    details = mask(question.details)[:LONGEST_DETAILS]
+    return dataclasses.replace(
+        question, text=mask(question.text), details=details, fields=fields
+    )
 
 
 def _masked_field(field: Field) -> Field:

@@ -80,13 +80,19 @@ def open_approval(calls: Iterable[ShownCall]) -> OpenApproval:
 def as_text(waiting: Waiting) -> str:
     """For people and for the run's history."""
     if isinstance(waiting, OpenQuestion):
-        return f"{waiting.question.text}\n{waiting.question.expected()}"
+        return _question_as_text(waiting.question)
     if isinstance(waiting, OpenDelegation):
         return waiting.tool
     return "\n\n".join(
         "\n".join(filter(None, [f"{call.tool} {call.arguments}", call.preview]))
         for call in waiting.calls
     )
+
+
+def _question_as_text(question: Question) -> str:
+    if not question.details:
+        return f"{question.text}\n{question.expected()}"
+    return f"{question.text}\n\n{question.details}\n\n{question.expected()}"
 
 
 def dump(waiting: Waiting) -> str:

@@ -15,6 +15,8 @@ from a2a_server.documents import Document, TaskName
 from a2a_server.models import TaskState
 from agent_runs.contents import DataPart, FilePart, Output, TextPart, text_output
 from agent_runs.models import EndReason
+from agent_runs.questions import Question
+from agent_runs.waiting import open_question
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 89_000, UTC)
 NAME = TaskName(
@@ -279,3 +281,23 @@ def test_every_failure_has_a_sentence() -> None:
     for sentence in documents.FAILURE_SENTENCES.values():
         assert sentence.endswith(".")
         assert "_" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("details", "text"),
+    [("", "Why?\nA text."), ("one\ntwo", "Why?\n\none\ntwo\n\nA text.")],
+)
+def test_a_question_tells_its_details_to_people_and_programs(
+    details: str, text: str
+) -> None:
+    """S60."""
+    question = Question(text="Why?", details=details)
+    asked = open_question(question, key="k", asked_by=["k"])
+
+    message = documents.question(asked, name=NAME, message_id="m")
+
+    [told] = (message.metadata or {}).values()
+    assert isinstance(told, dict)
+    assert message.parts[0].text == text
+    assert told.get("details", "") == details
+    assert ("details" in told) is bool(details)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
@@ -341,8 +342,38 @@ def test_the_id_follows_the_words_the_schema_and_the_open_calls() -> None:
     assert len({id_, *others}) == 5
 
 
+def test_details_make_another_question_and_none_keep_the_id_of_before() -> None:
+    """T9: what was asked before there were details can still be answered."""
+    before = '["Why?", {"type": "string"}, ["c1"]]'
+    detailed = Question(text="Why?", details="Since Monday.")
+
+    assert questions.digest(OPEN, ["c1"]) == hashlib.sha256(before.encode()).hexdigest()
+    assert questions.digest(detailed, ["c1"]) != questions.digest(OPEN, ["c1"])
+
+
+def test_details_have_lines_and_nothing_hidden() -> None:
+    question = Question(text="Why?", details="\n\tone \u202e\r\n\ntwo\u200b\x00\n")
+
+    assert question.details == "one\n\ntwo"
+
+
+def test_details_are_bounded() -> None:
+    assert len(Question(text="Why?", details="a" * 10_000).details) == 10_000
+    with pytest.raises(QuestionError, match="longer than 10000"):
+        Question(text="Why?", details="a" * 10_001)
+
+
+def test_a_question_that_was_stored_without_details_is_read() -> None:
+    stored = questions.dump(OPEN)
+    del stored["details"]
+
+    assert questions.load(stored) == OPEN
+
+
 @pytest.mark.parametrize(
-    "question", [OPEN, COLOURS, BOOKING], ids=["open", "choice", "several"]
+    "question",
+    [OPEN, COLOURS, BOOKING, Question(text="Why?", details="one\ntwo")],
+    ids=["open", "choice", "several", "details"],
 )
 def test_a_stored_question_is_read_back_the_same(question: Question) -> None:
     stored = json.loads(json.dumps(questions.dump(question)))

@@ -14,6 +14,7 @@ from agent_runs.contents import (
     text_output,
 )
 from agent_runs.models import AnswerLevel
+from agent_runs.questions import LONGEST_DETAILS, Question
 from agent_runs.redaction import MASK
 from tests import growth
 
@@ -199,3 +200,23 @@ def test_a_redacted_result_is_masked_everywhere_and_not_cut() -> None:
         note=MASK,
         message=(TextPart(text=MASK),),
     )
+
+
+SECRETIVE = Question(text="Why? a@b.example", details="Ask\nc@d.example")
+
+
+def test_a_question_is_masked_with_its_details() -> None:
+    """R16."""
+    masked = redaction.askable(AnswerLevel.REDACTED, SECRETIVE)
+
+    assert masked.text == f"Why? {MASK}"
+    assert masked.details == f"Ask\n{MASK}"
+    assert redaction.askable(AnswerLevel.FULL, SECRETIVE) == SECRETIVE
+
+
+def test_details_that_the_masks_make_too_long_are_cut() -> None:
+    question = Question(text="Why?", details="a@b.c " * 1_600)
+
+    masked = redaction.askable(AnswerLevel.REDACTED, question)
+
+    assert len(masked.details) == LONGEST_DETAILS

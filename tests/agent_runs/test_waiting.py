@@ -77,3 +77,10 @@ def test_reads_as_a_text_for_the_history() -> None:
 
     assert waiting.as_text(asked) == "Which?\nOne of: «red», «blue»."
     assert waiting.as_text(approval) == "write {}\na → b\n\nwrite {}"
+
+
+def test_details_stand_between_the_question_and_what_is_expected() -> None:
+    question = Question(text="Which?", details="one\ntwo")
+    asked = waiting.open_question(question, key="c1", asked_by=["c1"])
+
+    assert waiting.as_text(asked) == "Which?\n\none\ntwo\n\nA text."

@@ -518,6 +518,22 @@ EVERY_FIELD = Question(
 )
 
 
+def test_the_details_of_a_question_are_escaped_and_keep_their_lines(
+    browser: Browser,
+) -> None:
+    run = asking(Question(text="Why?", details="<b>one</b>\ntwo"))
+
+    page = text_of(browser.get(card_of(run)))
+
+    assert '<p class="details">&lt;b&gt;one&lt;/b&gt;<br>two</p>' in page
+
+
+def test_a_question_without_details_shows_no_place_for_them(browser: Browser) -> None:
+    run = asking()
+
+    assert 'class="details"' not in text_of(browser.get(card_of(run)))
+
+
 def test_a_text_answers_a_question(browser: Browser) -> None:
     """S74: the same as a client's answer, and told as a person's."""
     run = asking()
