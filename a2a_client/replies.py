@@ -113,6 +113,15 @@ def of_error(
     )
 
 
+def unreadable_event(problem: str, *, method: str) -> Unknown:
+    """What an event means that is no reply to the request; `problem` says why."""
+    return Unknown(
+        code="unreadable",
+        sentence="The agent's stream cannot be read. Whether it goes on is not known.",
+        detail=f"{method}: an event of the stream is no reply. {problem}",
+    )
+
+
 def of_egress_error(error: EgressError) -> NotAccepted | Unknown:
     """Its sentence names the host and nothing that the other side said."""
     if error.has_left:

@@ -277,3 +277,11 @@ def test_what_may_have_left_is_unknown() -> None:
         code="deadline",
         sentence="No answer in time. Whether the agent began is not known.",
     )
+
+
+def test_an_event_that_is_no_reply_is_unknown() -> None:
+    """C4."""
+    found = replies.unreadable_event("It has another id.", method="SendMessage")
+
+    assert found.code == "unreadable"
+    assert found.detail.endswith("no reply. It has another id.")
