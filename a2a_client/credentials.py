@@ -1,0 +1,128 @@
+"""What a request says to be let in by a remote agent (C3).
+
+A credential is opened for one request and put into its headers. One that is configured
+but cannot be used refuses the request, which would otherwise leave without a name. It is
+written into no log and into no sentence.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+from asgiref.sync import sync_to_async
+
+from a2a_client import tokens
+from a2a_client.models import CredentialKind
+from agent_runs.encryption import EncryptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from a2a_client.audit import Audit
+    from a2a_client.models import RemoteAgent
+
+logger = logging.getLogger(__name__)
+
+AUTHORIZATION: Final = "Authorization"
+
+_BEARER: Final = "Bearer "
+_BASIC: Final = "Basic "
+# What is shorter stands in bodies by chance.
+_SHORTEST_HIDDEN: Final = 8
+# RFC 9110 sections 5.1 and 5.5, without what only some readers understand.
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_HEADER_VALUE: Final = re.compile(r"[!-~](?:[ -~]{0,8190}[!-~])?")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+_ENTER_AGAIN: Final = "An administrator has to enter it again."
+_MISSING: Final = "The credential of the agent is missing. " + _ENTER_AGAIN
+_CLOSED: Final = "The credential of the agent does not open. " + _ENTER_AGAIN
+_NO_NAME: Final = (
+    "The credential of the agent names no header that can be sent. An administrator has "
+    "to correct the name."
+)
+_NO_VALUE: Final = (
+    "The credential of the agent holds what no header can carry: a line break, a space "
+    "at an end, or a letter outside ASCII. " + _ENTER_AGAIN
+)
+_NO_PAIR: Final = (
+    "The user name of the agent's credential holds a colon, or one of its parts a "
+    "control character. An administrator has to correct it."
+)
+
+
+class CredentialUnreadable(Exception):  # noqa: N818 -- an answer, not a failure
+    """Nothing may be sent with it, and nothing without it; the sentence says why."""
+
+    code: Final = "credential"
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+async def headers(agent: RemoteAgent, *, audit: Audit) -> dict[str, str]:
+    """The headers that carry the agent's credential; none where it needs none.
+
+    Raises `CredentialUnreadable` for a credential that is missing, does not open or
+    cannot be written into a header, and `tokens.TokenNotGiven` where a token had to be
+    asked for.
+    """
+    if not agent.needs_secret:
+        return {}
+    secret = await sync_to_async(_secret)(agent)
+    if agent.credential_kind == CredentialKind.OAUTH2:
+        secret = await tokens.token(agent, secret)
+    written = _written(agent, secret)
+    logger.info("credential sent", extra=audit.facts(agent))
+    return written
+
+
+async def refused(agent: RemoteAgent, sent: Mapping[str, str]) -> None:
+    """The agent answered 401 to these headers: the next request asks for a new token."""
+    if agent.credential_kind == CredentialKind.OAUTH2:
+        token = sent[AUTHORIZATION].removeprefix(_BEARER)
+        await sync_to_async(tokens.forget)(agent, token)
+
+
+def without(body: bytes, sent: Mapping[str, str]) -> bytes:
+    """A body that quotes the credential, which some error pages do, quotes it no more."""
+    for value in sent.values():
+        secret = value.removeprefix(_BEARER).removeprefix(_BASIC).encode()
+        if len(secret) >= _SHORTEST_HIDDEN:
+            body = body.replace(secret, b"(credential)")
+    return body
+
+
+def _secret(agent: RemoteAgent) -> str:
+    try:
+        secret = agent.credential_secret
+    except EncryptionError:
+        raise CredentialUnreadable(_CLOSED) from None
+    if not secret:
+        raise CredentialUnreadable(_MISSING)
+    return str(secret)
+
+
+def _written(agent: RemoteAgent, secret: str) -> dict[str, str]:
+    if agent.credential_kind == CredentialKind.API_KEY:
+        name, value = agent.credential_name, secret
+    elif agent.credential_kind == CredentialKind.BASIC:
+        name, value = AUTHORIZATION, _BASIC + _pair(agent.credential_name, secret)
+    else:
+        name, value = AUTHORIZATION, _BEARER + secret
+    if not _HEADER_NAME.fullmatch(name):
+        raise CredentialUnreadable(_NO_NAME)
+    if not _HEADER_VALUE.fullmatch(value):
+        raise CredentialUnreadable(_NO_VALUE)
+    return {name: value}
+
+
+def _pair(user: str, password: str) -> str:
+    """RFC 7617, section 2."""
+    if ":" in user or _CONTROL.search(user + password):
+        raise CredentialUnreadable(_NO_PAIR)
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
