@@ -1,0 +1,208 @@
+"""What the guard's tests talk to: peers on loopback, a stub of DNS, and a policy.
+
+A peer here is a script for one TCP connection. It counts connections and keeps what it
+was sent, so that a test can say what never arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+import trustme
+
+from egress import client
+from egress.addresses import is_loopback
+from egress.errors import Reason, Unreachable
+from egress.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from egress.addresses import Address
+    from egress.client import Client, Limits
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@dataclass
+class Peer:
+    """`requests` are the whole requests, `names` what TLS was asked for (SNI)."""
+
+    answer: Callable[[Exchange], Awaitable[None]]
+    port: int = 0
+    connections: int = 0
+    requests: list[bytes] = field(default_factory=list)
+    names: list[str | None] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def url(
+        self, host: str = "peer.test", path: str = "/", scheme: str = "https"
+    ) -> str:
+        return f"{scheme}://{host}:{self.port}{path}"
+
+
+@dataclass
+class Exchange:
+    """One request that a peer has read, and the way back."""
+
+    peer: Peer
+    request: bytes
+    writer: asyncio.StreamWriter
+
+    async def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+
+    def reset(self) -> None:
+        """End the connection with RST, so that nothing more is read."""
+        self.writer.transport.abort()
+
+
+def answering(raw: bytes) -> Callable[[Exchange], Awaitable[None]]:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(raw)
+
+    return answer
+
+
+def with_body(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    lines = [b"HTTP/1.1 " + status, b"Content-Length: %d" % len(body), *headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+@asynccontextmanager
+async def serving(
+    answer: Callable[[Exchange], Awaitable[None]],
+    *,
+    names: Sequence[str] = ("peer.test", "*.peer.test", "other.test"),
+    tls: ssl.SSLContext | bool = True,
+) -> AsyncIterator[Peer]:
+    """A peer on 127.0.0.1, with TLS for these names unless `tls` says otherwise."""
+    peer = Peer(answer)
+    connections: set[asyncio.Task[Any] | None] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.add(asyncio.current_task())
+        peer.connections += 1
+        try:
+            while request := await _read_request(reader):
+                peer.requests.append(request)
+                peer.arrived.set()
+                await answer(Exchange(peer, request, writer))
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    context = server_context(*names, seen=peer.names) if tls is True else tls or None
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    peer.port = server.sockets[0].getsockname()[1]
+    try:
+        yield peer
+    finally:
+        server.close()
+        for task in connections:
+            if task:
+                task.cancel()
+        await asyncio.gather(*filter(None, connections), return_exceptions=True)
+
+
+async def _read_request(reader: asyncio.StreamReader) -> bytes:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return b""
+    length = 0
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            length = int(line.partition(b":")[2])
+    return head + await reader.readexactly(length)
+
+
+# --- TLS ------------------------------------------------------------------------------
+
+
+@lru_cache
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@lru_cache
+def certificate(*names: str) -> trustme.LeafCert:
+    return authority().issue_cert(*names)
+
+
+def server_context(*names: str, seen: list[str | None]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate(*names).configure_cert(context)
+    context.sni_callback = lambda _socket, name, _context: seen.append(name)
+    return context
+
+
+def client_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    authority().configure_trust(context)
+    return context
+
+
+# --- DNS and policy -------------------------------------------------------------------
+
+
+class StubResolver:
+    """Gives each name its answers in turn, the last one for ever; `asked` are the names."""
+
+    def __init__(self, **answers: Sequence[Sequence[str]]) -> None:
+        self._answers = {
+            name.replace("_", "."): [*map(_parsed, texts)]
+            for name, texts in answers.items()
+        }
+        self.asked: list[str] = []
+
+    async def resolve(self, host: str, *, seconds: float) -> Sequence[Address]:
+        self.asked.append(host)
+        answers = self._answers.get(host, [_parsed(["127.0.0.1"])])
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        if not found:
+            raise Unreachable(Reason.NO_ADDRESS, f"DNS knows no address of «{host}».")
+        return found
+
+
+def _parsed(texts: Sequence[str]) -> tuple[Address, ...]:
+    return tuple(map(ip_address, texts))
+
+
+def public_or_loopback(address: Address) -> bool:
+    """The classifier of these tests: loopback stands for the public, nothing else."""
+    return is_loopback(address)
+
+
+def policy_for(*peers: Peer, **choices: Any) -> Policy:
+    """Admits every name, on the ports of these peers."""
+    hosts = ("peer.test", "*.peer.test", "other.test", "127.0.0.1")
+    allow = [f"{host}:{peer.port}" for host in hosts for peer in peers]
+    chosen: dict[str, Any] = {"allow": allow, "is_public": public_or_loopback}
+    return Policy(group="tests", **(chosen | choices))
+
+
+@asynccontextmanager
+async def opened(
+    *peers: Peer,
+    limits: Limits | None = None,
+    resolver: StubResolver | None = None,
+    **choices: Any,
+) -> AsyncIterator[Client]:
+    """A client that trusts the tests' authority and reaches these peers."""
+    async with client.open_client(
+        policy_for(*peers, **choices),
+        limits=limits,
+        resolver=resolver or StubResolver(),
+        ssl_context=client_context(),
+    ) as opened_client:
+        yield opened_client
