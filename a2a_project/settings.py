@@ -250,6 +250,33 @@ A2A_SERVER_THREADS = env.integer("A2A_SERVER_THREADS", 4)
 
 A2A_CLIENT_ENABLED = env.boolean("A2A_CLIENT_ENABLED")
 
+# --- Outbound requests ----------------------------------------------------------------
+
+A2A_EGRESS_REMOTE_AGENT_ALLOW = env.words("A2A_EGRESS_REMOTE_AGENT_ALLOW")
+A2A_EGRESS_REMOTE_AGENT_DENY = env.words("A2A_EGRESS_REMOTE_AGENT_DENY")
+A2A_EGRESS_INBOUND_URL_ALLOW = env.words("A2A_EGRESS_INBOUND_URL_ALLOW")
+A2A_EGRESS_INBOUND_URL_DENY = env.words("A2A_EGRESS_INBOUND_URL_DENY")
+A2A_EGRESS_FETCH_URL_ALLOW = env.words("A2A_EGRESS_FETCH_URL_ALLOW")
+A2A_EGRESS_FETCH_URL_DENY = env.words("A2A_EGRESS_FETCH_URL_DENY")
+A2A_EGRESS_ALLOW_HTTP = env.boolean("A2A_EGRESS_ALLOW_HTTP")
+A2A_EGRESS_ALLOW_LOOPBACK = env.boolean("A2A_EGRESS_ALLOW_LOOPBACK")
+A2A_EGRESS_CA_FILE = env.text("A2A_EGRESS_CA_FILE")
+A2A_EGRESS_NAMESERVERS = env.words("A2A_EGRESS_NAMESERVERS")
+
+
+def _own_hosts() -> list[str]:
+    """Hosts that lead here; a wildcard may also stand for somebody else's."""
+    named = [
+        re.match(r"\w+://(\[[^\]]*\]|[^:/]+)", url) for url in A2A_SERVER_BASE_URLS
+    ]
+    return [
+        *(found[1] for found in named if found),
+        *(host for host in ALLOWED_HOSTS if not host.startswith((".", "*"))),
+    ]
+
+
+A2A_EGRESS_OWN_HOSTS = _own_hosts()
+
 # --- Logs -----------------------------------------------------------------------------
 
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO").upper()
@@ -267,5 +294,7 @@ LOGGING = {
         "uvicorn.access": {"level": "WARNING"},
         # One line with the address for every model call.
         "httpx2": {"level": "WARNING"},
+        # At DEBUG it logs what others answer, headers and all.
+        "httpcore2": {"level": "WARNING"},
     },
 }

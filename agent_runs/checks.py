@@ -10,7 +10,7 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from agent_runs import allow_lists
+from agent_runs import allow_lists, outbound_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,5 +146,6 @@ def register() -> None:
         check_days,
         check_allow_lists,
         check_database,
+        *outbound_checks.ALL,
     ):
         checks.register(check)

@@ -36,6 +36,7 @@ class Reason(StrEnum):
     BAD_REQUEST = "bad_request"
     DOWNGRADE = "downgrade"
     UNKNOWN_GROUP = "unknown_group"
+    MISCONFIGURED = "misconfigured"
     # Unreachable
     NO_ADDRESS = "no_address"
     DNS_FAILED = "dns_failed"
