@@ -48,11 +48,16 @@ def encode_event(data: str, *, event_id: str | int | None = None) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """``id`` is the last one that the stream has named, "" before the first."""
+    """``id`` is the last one that the stream has named, "" before the first.
+
+    ``own_id`` is the one that this event itself names, "" where it names none: only
+    that tells an event from the next.
+    """
 
     id: str
     event: str
     data: str
+    own_id: str = ""
 
 
 class EventParser:
@@ -113,17 +118,21 @@ class EventParser:
         elif name == b"event":
             self._event = value
         elif "\x00" not in value:
-            self._last_id = value
+            self._last_id = self._own_id = value
 
     def _begin_event(self) -> None:
         self._size = 0
         self._event = ""
+        self._own_id = ""
         self._data: list[str] = []
 
     def _end_event(self) -> Event | None:
         data, event = "\n".join(self._data), self._event or "message"
+        own_id = self._own_id
         self._begin_event()
-        return Event(id=self._last_id, event=event, data=data) if data else None
+        if not data:
+            return None
+        return Event(id=self._last_id, event=event, data=data, own_id=own_id)
 
     def _check_size(self, more: int) -> None:
         if self._size + more > self._max_event_bytes:

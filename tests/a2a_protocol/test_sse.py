@@ -17,8 +17,8 @@ STREAM = (
     "data: last\n\n"
 ).encode()
 EVENTS = [
-    Event(id="1", event="message", data='{"a":\n"ä😀"}'),
-    Event(id="2", event="message", data="x"),
+    Event(id="1", event="message", data='{"a":\n"ä😀"}', own_id="1"),
+    Event(id="2", event="message", data="x", own_id="2"),
     Event(id="2", event="message", data="last"),
 ]
 
@@ -164,7 +164,7 @@ def test_names_the_kind_and_the_last_id() -> None:
     )
 
     assert events == [
-        Event(id="1", event="a", data="x"),
+        Event(id="1", event="a", data="x", own_id="1"),
         Event(id="1", event="message", data="y"),
         Event(id="1", event="message", data="z"),
     ]
