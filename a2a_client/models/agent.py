@@ -15,9 +15,10 @@ from django.core.validators import (
 from django.db import models
 from django.db.models import Q
 
-from a2a_client.origins import origin_of
 from agent_runs import saving
 from agent_runs.encryption import EncryptedTextField, Sealed
+from egress.errors import Refused
+from egress.policy import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,11 +210,18 @@ class RemoteAgent(models.Model):
         return self.credential_kind != CredentialKind.NONE
 
     @property
+    def interface_origin(self) -> str:
+        """Where messages go to; empty without an interface that can be used."""
+        try:
+            return origin_of(self.interface_url) if self.interface_url else ""
+        except Refused:
+            return ""
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether the chosen interface has the origin that was confirmed (C2)."""
-        return bool(self.interface_url) and (
-            origin_of(self.interface_url) == self.confirmed_origin
-        )
+        origin = self.interface_origin
+        return bool(origin) and origin == self.confirmed_origin
 
     @property
     def host(self) -> str:
@@ -237,10 +245,10 @@ class RemoteAgent(models.Model):
 
     def reach_problem(self) -> str | None:
         """Why it cannot even be asked something harmless, for administrators."""
-        if not self.interface_url:
+        if not self.interface_origin:
             return "Its card has not been imported yet, or has no interface to use."
         if not self.is_confirmed:
-            origin = origin_of(self.interface_url)
+            origin = self.interface_origin
             return f"Nobody has confirmed that its interface may be at {origin}."
         if self.needs_secret and not self.has_secret:
             return "Its credential has to be entered."
@@ -262,7 +270,7 @@ class RemoteAgent(models.Model):
             for name in CARD_FIELDS:
                 setattr(self, name, None if name == "card_at" else "")
             forgotten += CARD_FIELDS
-        if self._leaves_secret_behind(stored):
+        if self.leaves_secret_behind(stored):
             self.credential_secret = None
             forgotten.append("credential_secret")
         if self._leaves_token_behind(stored):
@@ -270,7 +278,8 @@ class RemoteAgent(models.Model):
             forgotten += ["access_token", "access_token_expires_at"]
         return forgotten
 
-    def _leaves_secret_behind(self, stored: RemoteAgent) -> bool:
+    def leaves_secret_behind(self, stored: RemoteAgent) -> bool:
+        """Whether saving this over `stored` forgets the secret (P1)."""
         if self._is_secret_entered or not stored.has_secret:
             return False
         if all(getattr(stored, n) == getattr(self, n) for n in _SECRET_IS_FOR):
