@@ -54,7 +54,7 @@ Ended: TypeAlias = Ending | NotAccepted | Unknown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvent:
-    """`result` is an object that is not read yet; `id` is "" where none was named."""
+    """`result` is an object that is not read yet; `id` is the event's own, or ""."""
 
     id: str = ""
     result: JSONValue
@@ -128,7 +128,7 @@ class EventStream(Stream):
         for event in events:
             judgement = self._outgoing.judge_event(event.data)
             if isinstance(judgement, Accepted):
-                self._add(StreamEvent(id=event.id, result=judgement.result))
+                self._add(StreamEvent(id=event.own_id, result=judgement.result))
             elif event.event == _UNNAMED:
                 self._end(Ending.CUT, judgement)
                 return

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import Group, Permission, User
 
+from a2a_client.models import RemoteAgent
 from a2a_server import documents
 from a2a_server.models import Client, ClientProfile, Profile, Task, TaskState
 from agent_runs import clock, contents, questions, waiting
@@ -29,6 +31,7 @@ from agent_runs.models import (
 from agent_runs.models.llm import ProviderKind
 from agent_runs.models.run import TERMINAL_STATES, WAITING_FOR_PEOPLE
 from agent_runs.models.worker import Transport
+from egress.policy import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,6 +98,32 @@ def make_profile(skill_id: str = "", **values: Any) -> Profile:
     if "configuration" not in values:
         values["configuration"] = make_configuration()
     return Profile.objects.create(**defaults | values)
+
+
+def make_remote_agent(
+    url: str = "https://agent.example/rpc", *, secret: str = "", **values: Any
+) -> RemoteAgent:
+    """Enabled, with a JSON-RPC interface at `url`, which is confirmed."""
+    number = next(_numbers)
+    origin = origin_of(url)
+    defaults: dict[str, Any] = {
+        "identifier": f"agent_{number}",
+        "name": f"Agent {number}",
+        "is_enabled": True,
+        "card_url": f"{origin}/.well-known/agent-card.json",
+        "card": json.dumps({"name": f"Agent {number}", "capabilities": {}}),
+        "interface_url": url,
+        "interface_binding": "JSONRPC",
+        "interface_version": "1.0",
+        "confirmed_origin": origin,
+        "requires_approval": False,
+    }
+    agent = RemoteAgent.objects.create(**defaults | values)
+    if secret:
+        # A new row has no key yet that its secret could be bound to.
+        agent.enter_secret(secret)
+        agent.save()
+    return RemoteAgent.objects.get(pk=agent.pk)
 
 
 @dataclass(frozen=True, slots=True)

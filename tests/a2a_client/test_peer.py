@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
 
 from tests.a2a_client import scripts
 from tests.a2a_client.peer import Gate, Peer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    with Peer() as peer:
-        yield peer
 
 
 def ask(peer: Peer, method: str = "GetTask") -> httpx2.Response:
