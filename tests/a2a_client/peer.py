@@ -166,6 +166,11 @@ class Peer:
             came = self._changed.wait_for(lambda: self.count(method) >= times, seconds)
         assert came, f"{method} came {self.count(method)} times, not {times}"
 
+    def wait_for_hang_up(self, *, seconds: float = 20.0) -> None:
+        """Until no caller holds a connection any more."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: not self._tasks, seconds)
+
     # --- Listening --------------------------------------------------------------------
 
     def __enter__(self) -> Self:
@@ -190,9 +195,10 @@ class Peer:
 
     async def _close(self) -> None:
         self._server.close()
-        for task in self._tasks:
+        left = list(self._tasks)
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
         await self._loop.shutdown_asyncgens()
 
     async def _serve(
@@ -210,8 +216,10 @@ class Peer:
                 await self._script(received)(Exchange(received=received, writer=writer))
                 await writer.drain()
         finally:
-            self._tasks.discard(task)
             writer.close()
+            with self._changed:
+                self._tasks.discard(task)
+                self._changed.notify_all()
 
     def _keep(self, received: Received) -> None:
         with self._changed:

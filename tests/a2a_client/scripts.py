@@ -120,6 +120,10 @@ async def silence(exchange: Exchange) -> None:
     await asyncio.Event().wait()
 
 
+async def nothing(exchange: Exchange) -> None:
+    """No byte more."""
+
+
 async def reset(exchange: Exchange) -> None:
     """After the request was read."""
     exchange.reset()
