@@ -8,6 +8,7 @@ class A2AClientConfig(AppConfig):
     verbose_name = "A2A client"
 
     def ready(self) -> None:
-        from a2a_client import checks
+        from a2a_client import checks, rules
 
         checks.register()
+        rules.register()
