@@ -126,7 +126,8 @@ def _refusal(card: AgentCard, problems: list[str]) -> str:
     )
     if problems:
         return (
-            f"The card's interface cannot be used: {'; '.join(problems)}. "
+            "The card's interface cannot be used: "
+            f"{'; '.join(problems[:_MOST_OFFERED])}. "
             "Ask whoever runs the agent."
         )
     offered = [_named(one) for one in card.supported_interfaces]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from a2a_client.card_differences import differences
-from tests.a2a_client import cards
-from tests.a2a_client.cards import interface, skill
+from tests.a2a_client import card_documents
+from tests.a2a_client.card_documents import interface, skill
 
 BEARER = {"s": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}}
 BASIC = {"s": {"httpAuthSecurityScheme": {"scheme": "Basic"}}}
@@ -14,7 +14,7 @@ ASKED = [{"schemes": {"s": {"list": []}}}]
 
 
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    return differences(cards.card(**old), cards.card(**new))
+    return differences(card_documents.card(**old), card_documents.card(**new))
 
 
 def offers(*offered: dict[str, Any]) -> dict[str, Any]:

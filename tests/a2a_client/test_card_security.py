@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from a2a_client.card_security import required_security
-from tests.a2a_client import cards
+from tests.a2a_client import card_documents
 
 
 def asked(*requirements: dict[str, Any], **schemes: Any) -> list[str]:
@@ -14,7 +14,7 @@ def asked(*requirements: dict[str, Any], **schemes: Any) -> list[str]:
         {"schemes": {name: {"list": scopes} for name, scopes in one.items()}}
         for one in requirements
     ]
-    card = cards.card(securitySchemes=schemes, securityRequirements=listed)
+    card = card_documents.card(securitySchemes=schemes, securityRequirements=listed)
     return required_security(card)
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -8,18 +7,18 @@ import pytest
 from a2a_client import dialects, interfaces
 from a2a_client.interfaces import Interface, NoInterface
 from a2a_protocol.errors import ProtocolError
-from tests.a2a_client import cards
-from tests.a2a_client.cards import RPC, interface
+from tests.a2a_client import card_documents
+from tests.a2a_client.card_documents import RPC, interface
 
 
 def chosen(*offered: dict[str, Any]) -> Interface:
-    return interfaces.choose(cards.card(*offered), cards.URL)
+    return interfaces.choose(card_documents.card(*offered), card_documents.URL)
 
 
 def refusal(*offered: dict[str, Any]) -> str:
-    body = json.dumps(cards.document(*offered)).encode()
+    card, _ = interfaces.read_card(card_documents.document(*offered))
     with pytest.raises(NoInterface) as caught:
-        interfaces.choose(interfaces.read_card(body)[0], cards.URL)
+        interfaces.choose(card, card_documents.URL)
     return str(caught.value)
 
 
@@ -28,9 +27,9 @@ def refusal(*offered: dict[str, Any]) -> str:
 
 def test_a_card_is_read_with_notes_on_what_was_passed_over() -> None:
     """C2: unknown members are ignored."""
-    document = cards.document(interface(), new=1, iconUrl=5)
+    document = card_documents.document(interface(), new=1, iconUrl=5)
 
-    card, notes = interfaces.read_card(json.dumps(document).encode())
+    card, notes = interfaces.read_card(document)
 
     assert card.name == "Translator"
     assert [note.partition(":")[0] for note in notes] == ["iconUrl"]
@@ -186,3 +185,4 @@ def test_a_refusal_is_short_however_much_is_offered() -> None:
 
     assert sentence.count("GRPC 1.0") == 10
     assert " and 2 more. " in sentence
+    assert refusal(*[interface("")] * 12).count("has no URL") == 10
