@@ -11,11 +11,12 @@ import itertools
 import json
 import uuid
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import Group, Permission, User
 
-from a2a_client.models import RemoteAgent
+from a2a_client.models import CallState, RemoteAgent, RemoteCall
 from a2a_server import documents
 from a2a_server.models import Client, ClientProfile, Profile, Task, TaskState
 from agent_runs import clock, contents, questions, waiting
@@ -124,6 +125,25 @@ def make_remote_agent(
         agent.enter_secret(secret)
         agent.save()
     return RemoteAgent.objects.get(pk=agent.pk)
+
+
+def make_remote_call(state: str = CallState.COMPLETED, **values: Any) -> RemoteCall:
+    """A call as the ledger would hold it in `state`; `text` is what was handed over."""
+    now = values.pop("now", None) or clock.database_now()
+    if "agent" not in values:
+        values["agent"] = make_remote_agent()
+    defaults: dict[str, Any] = {
+        "state": state,
+        "host": values["agent"].host,
+        "message_id": str(uuid.uuid4()),
+        "context_id": str(uuid.uuid4()),
+        "request": values.pop("text", "Look into it."),
+        "deadline_at": now + timedelta(hours=1),
+        "created_at": now,
+        "state_changed_at": now,
+        "ended_at": None if CallState(state).is_active else now,
+    }
+    return RemoteCall.objects.create(**defaults | values)
 
 
 @dataclass(frozen=True, slots=True)
