@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import logging
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from asgiref.sync import sync_to_async
@@ -19,7 +20,7 @@ from a2a_client.models import CredentialKind
 from agent_runs.encryption import EncryptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from a2a_client.audit import Audit
     from a2a_client.models import RemoteAgent
@@ -35,6 +36,11 @@ _SHORTEST_HIDDEN: Final = 8
 # RFC 9110 sections 5.1 and 5.5, without what only some readers understand.
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _HEADER_VALUE: Final = re.compile(r"[!-~](?:[ -~]{0,8190}[!-~])?")
+# Of the request itself, and of the connection.
+_TAKEN: Final = frozenset(
+    {"a2a-extensions", "a2a-version", "accept", "accept-encoding", "connection"}
+    | {"content-length", "content-type", "host", "transfer-encoding", "user-agent"}
+)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _ENTER_AGAIN: Final = "An administrator has to enter it again."
@@ -76,7 +82,7 @@ async def headers(agent: RemoteAgent, *, audit: Audit) -> dict[str, str]:
     secret = await sync_to_async(_secret)(agent)
     if agent.credential_kind == CredentialKind.OAUTH2:
         secret = await tokens.token(agent, secret)
-    written = _written(agent, secret)
+    written = _WRITERS[agent.credential_kind](agent.credential_name, secret)
     logger.info("credential sent", extra=audit.facts(agent))
     return written
 
@@ -107,22 +113,36 @@ def _secret(agent: RemoteAgent) -> str:
     return str(secret)
 
 
-def _written(agent: RemoteAgent, secret: str) -> dict[str, str]:
-    if agent.credential_kind == CredentialKind.API_KEY:
-        name, value = agent.credential_name, secret
-    elif agent.credential_kind == CredentialKind.BASIC:
-        name, value = AUTHORIZATION, _BASIC + _pair(agent.credential_name, secret)
-    else:
-        name, value = AUTHORIZATION, _BEARER + secret
-    if not _HEADER_NAME.fullmatch(name):
+def _bearer(_: str, token: str) -> dict[str, str]:
+    return {AUTHORIZATION: _BEARER + _sendable(token)}
+
+
+def _api_key(name: str, key: str) -> dict[str, str]:
+    if not _HEADER_NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise CredentialUnreadable(_NO_NAME)
-    if not _HEADER_VALUE.fullmatch(value):
-        raise CredentialUnreadable(_NO_VALUE)
-    return {name: value}
+    return {name: _sendable(key)}
 
 
-def _pair(user: str, password: str) -> str:
+def _basic(user: str, password: str) -> dict[str, str]:
     """RFC 7617, section 2."""
     if ":" in user or _CONTROL.search(user + password):
         raise CredentialUnreadable(_NO_PAIR)
-    return base64.b64encode(f"{user}:{password}".encode()).decode()
+    pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return {AUTHORIZATION: _BASIC + _sendable(pair)}
+
+
+def _sendable(value: str) -> str:
+    if not _HEADER_VALUE.fullmatch(value):
+        raise CredentialUnreadable(_NO_VALUE)
+    return value
+
+
+# By kind: what is made of the credential's name and of the secret or token.
+_WRITERS: Final[Mapping[str, Callable[[str, str], dict[str, str]]]] = MappingProxyType(
+    {
+        CredentialKind.BEARER: _bearer,
+        CredentialKind.API_KEY: _api_key,
+        CredentialKind.BASIC: _basic,
+        CredentialKind.OAUTH2: _bearer,
+    }
+)

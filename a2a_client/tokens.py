@@ -15,6 +15,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -43,7 +44,8 @@ LONGEST_SECONDS: Final = 24 * 3600
 MARGIN_SECONDS: Final = 60
 
 _LARGEST_ANSWER: Final = 64 * 1024
-_LONGEST_TOKEN: Final = 8000
+# RFC 6750 section 2.1, and what a header carries besides.
+_TOKEN: Final = re.compile(r"[!-~]{1,8000}")
 # Section 5.2.
 _ERRORS: Final = frozenset(
     {
@@ -182,11 +184,11 @@ def _read(agent: RemoteAgent, answer: Answer) -> _Granted:
     if not 200 <= answer.status < 300:
         raise _refused(agent, answer.status, body.get("error"))
     found = body.get("access_token")
-    if not isinstance(found, str) or not 0 < len(found) <= _LONGEST_TOKEN:
-        raise _unusable(agent, "without a token")
+    if not isinstance(found, str) or not _TOKEN.fullmatch(found):
+        raise _unusable(agent, "nothing that can be sent as one")
     kind = body.get("token_type")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise _unusable(agent, "with a token of a kind that is not known here")
+        raise _unusable(agent, "one of a kind that is not known here")
     return _Granted(token=found, seconds=_seconds(body.get("expires_in")))
 
 
@@ -217,7 +219,7 @@ def _refused(agent: RemoteAgent, status: int, error: object) -> TokenNotGiven:
 
 def _unusable(agent: RemoteAgent, what: str) -> TokenNotGiven:
     return TokenNotGiven(
-        f"The agent needs a token, and «{_host(agent)}» answered {what}. An "
+        f"The agent needs a token, and «{_host(agent)}» answered with {what}. An "
         "administrator has to check the token URL."
     )
 
