@@ -16,7 +16,6 @@ import httpcore2
 from egress import policy as policies
 from egress import requests, tls
 from egress.decoding import Decoder
-from egress.errors import BadAnswer, Reason
 from egress.limits import Limits
 from egress.operation import Operation
 from egress.resolver import DNSResolver
@@ -174,12 +173,6 @@ def _judge_head(response: httpcore2.Response, operation: Operation) -> None:
     )
     if size > operation.limits.header_bytes:
         raise operation.headers_too_large()
-    if response.status < 200:
-        raise BadAnswer(
-            Reason.UPGRADE,
-            f"«{operation.host}» answered in another protocol than HTTP, which was not "
-            "asked for.",
-        )
 
 
 def _headers(response: httpcore2.Response) -> dict[str, str]:

@@ -52,7 +52,6 @@ class Reason(StrEnum):
     BODY_TOO_LARGE = "body_too_large"
     HEADERS_TOO_LARGE = "headers_too_large"
     ENCODING = "encoding"
-    UPGRADE = "upgrade"
     TOO_MANY_REDIRECTS = "too_many_redirects"
 
 

@@ -77,8 +77,9 @@ class Operation:
         )
 
     def _broken(self, error: Exception) -> EgressError:
-        # h11's own word for a head that outgrows its buffer.
-        if getattr(error.__cause__, "error_status_hint", 0) == _HEAD_TOO_LARGE:
+        # The parser's own word for a head that outgrows its buffer.
+        told = next(iter(error.args), None)
+        if getattr(told, "error_status_hint", 0) == _HEAD_TOO_LARGE:
             return self.headers_too_large()
         return Interrupted(
             Reason.BROKEN_OFF,

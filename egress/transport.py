@@ -112,6 +112,10 @@ class _GuardedStream(httpcore2.AsyncNetworkStream):
             return await self._stream.start_tls(ssl_context, self._host, left)
         except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
             raise _tls_failure(self._host, error.__cause__) from error
+        except BaseException:
+            # A pool drops what was cancelled here without closing it.
+            await self._stream.aclose()
+            raise
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return await self._stream.read(max_bytes, timeout)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
@@ -86,32 +86,65 @@ async def serving(
 ) -> AsyncIterator[Peer]:
     """A peer on 127.0.0.1, with TLS for these names unless `tls` says otherwise."""
     peer = Peer(answer)
-    connections: set[asyncio.Task[Any] | None] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.add(asyncio.current_task())
         peer.connections += 1
-        try:
-            while request := await _read_request(reader):
-                peer.requests.append(request)
-                peer.arrived.set()
-                await answer(Exchange(peer, request, writer))
-        except (ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.transport.abort()
+        while request := await _read_request(reader):
+            peer.requests.append(request)
+            peer.arrived.set()
+            await answer(Exchange(peer, request, writer))
 
     context = server_context(*names, seen=peer.names) if tls is True else tls or None
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-    peer.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(serve, context) as port:
+        peer.port = port
         yield peer
+
+
+@asynccontextmanager
+async def listening(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    context: ssl.SSLContext | None = None,
+) -> AsyncIterator[int]:
+    """A port on 127.0.0.1 whose connections are served so, and all gone at the end."""
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def follow(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        task = asyncio.current_task()
+        assert task
+        tasks.add(task)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await serve(reader, writer)
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(follow, "127.0.0.1", 0, ssl=context)
+    # Asked for while it still listens: Python 3.11 waits for nothing afterwards.
+    closed = asyncio.create_task(server.wait_closed())
+    try:
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        for task in connections:
-            if task:
-                task.cancel()
-        await asyncio.gather(*filter(None, connections), return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await closed
+
+
+@asynccontextmanager
+async def silent() -> AsyncIterator[Peer]:
+    """A peer that takes connections and never says a word, not even of TLS."""
+    peer = Peer(answering(b""))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        await reader.read()
+
+    async with listening(serve) as port:
+        peer.port = port
+        yield peer
 
 
 async def _read_request(reader: asyncio.StreamReader) -> bytes:
