@@ -27,7 +27,7 @@ class Audit:
             "purpose": self.purpose,
         }
         if self.run_id:
-            facts["run_id"] = str(self.run_id)
+            facts["run"] = str(self.run_id)
         if self.call_id:
             facts["call_id"] = str(self.call_id)
         return facts

@@ -87,11 +87,13 @@ async def headers(agent: RemoteAgent, *, audit: Audit) -> dict[str, str]:
     return written
 
 
-async def refused(agent: RemoteAgent, sent: Mapping[str, str]) -> None:
-    """The agent answered 401 to these headers: the next request asks for a new token."""
+def refused(agent: RemoteAgent, sent: Mapping[str, str]) -> None:
+    """The agent answered 401 to these headers: the next request asks for a new token.
+
+    Raises what the ORM raises.
+    """
     if agent.credential_kind == CredentialKind.OAUTH2:
-        token = sent[AUTHORIZATION].removeprefix(_BEARER)
-        await sync_to_async(tokens.forget)(agent, token)
+        tokens.forget(agent, sent[AUTHORIZATION].removeprefix(_BEARER))
 
 
 def without(body: bytes, sent: Mapping[str, str]) -> bytes:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from asgiref.sync import sync_to_async
+from django.db import Error
 
 from a2a_client import contact, credentials, extensions, tokens, words
 from a2a_client.dialects import DIALECTS, Destination
-from a2a_client.replies import Accepted, HttpAnswer, NotAccepted
+from a2a_client.replies import HttpAnswer, NotAccepted, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from a2a_client.audit import Audit
     from a2a_client.dialects import Dialect, Request
     from a2a_client.models import RemoteAgent
-    from a2a_client.replies import Judgement, Unknown
+    from a2a_client.replies import Judgement
     from a2a_protocol.types import WireModel
 
 logger = logging.getLogger(__name__)
@@ -45,15 +46,15 @@ class Wanted:
 
     def logged(self, judgement: Judgement) -> Judgement:
         """Whatever was not accepted is logged once, without a word of the agent's."""
-        if not isinstance(judgement, Accepted):
-            facts = {"method": self.method, "code": judgement.code}
-            outcome = "not accepted" if _is_refusal(judgement) else "outcome unknown"
-            logger.warning(
-                "remote request: %s",
-                outcome,
-                extra=self.audit.facts(self.agent) | facts,
-            )
+        if isinstance(judgement, NotAccepted):
+            logger.warning("remote request not accepted", extra=self._facts(judgement))
+        elif isinstance(judgement, Unknown):
+            logger.warning("remote request unknown", extra=self._facts(judgement))
         return judgement
+
+    def _facts(self, judgement: NotAccepted | Unknown) -> dict[str, str]:
+        facts = self.audit.facts(self.agent)
+        return facts | {"method": self.method, "code": judgement.code}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +75,17 @@ class Outgoing:
         }
 
     async def heard(self, status: int) -> None:
-        """The agent answered; to be told before its answer is judged."""
-        agent = self.wanted.agent
-        await sync_to_async(contact.heard)(agent, audit=self.wanted.audit)
+        """The agent answered; raises nothing, since what it answered counts more."""
+        try:
+            await sync_to_async(self._note)(status)
+        except Error:
+            facts = self.wanted.audit.facts(self.wanted.agent)
+            logger.warning("remote answer not noted", extra=facts, exc_info=True)
+
+    def _note(self, status: int) -> None:
+        contact.heard(self.wanted.agent)
         if status == _UNAUTHORIZED:
-            await credentials.refused(agent, self.credential)
+            credentials.refused(self.wanted.agent, self.credential)
 
     def judge(self, status: int, headers: Mapping[str, str], body: bytes) -> Judgement:
         shown = credentials.without(body, self.credential)
@@ -132,7 +139,3 @@ def _destination(agent: RemoteAgent) -> Destination:
 def _needs_extension(uri: str) -> str:
     shown = words.one_line(uri, _LONGEST_URI)
     return f"The agent needs the extension «{shown}», which is not known here."
-
-
-def _is_refusal(judgement: NotAccepted | Unknown) -> bool:
-    return isinstance(judgement, NotAccepted)

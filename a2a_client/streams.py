@@ -134,7 +134,7 @@ class EventStream(Stream):
                 return
             else:
                 # Of some agent's own making, such as a ping with a time in it.
-                self._note("event skipped", judgement)
+                self._note("remote event skipped", judgement)
 
     def _end(self, ending: Ending, judgement: NotAccepted | Unknown) -> None:
         if not self._has_begun:
@@ -143,9 +143,9 @@ class EventStream(Stream):
             return
         self._ended = ending
         if ending is Ending.CUT:
-            self._note("stream cut", judgement)
+            self._note("remote stream cut", judgement)
 
     def _note(self, what: str, judgement: NotAccepted | Unknown) -> None:
         wanted = self._outgoing.wanted
         facts = wanted.audit.facts(wanted.agent) | {"code": judgement.code}
-        logger.info("remote request: %s", what, extra=facts)
+        logger.info(what, extra=facts)

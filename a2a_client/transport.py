@@ -45,13 +45,14 @@ async def send(
 ) -> Judgement:
     """Send once and judge the answer; `seconds` bound everything from DNS to its end.
 
-    Without them the agent's own time-out counts. `params` need name no tenant.
+    Without them the agent's own time-out counts. A token that has to be asked for before
+    has the agent's time-out for itself. `params` need name no tenant.
     """
     wanted = Wanted(agent=agent, method=method, params=params, audit=audit)
     prepared = await outgoing.prepare(wanted)
     if isinstance(prepared, NotAccepted):
         return wanted.logged(prepared)
-    limits = Limits(total_seconds=seconds or agent.timeout_seconds)
+    limits = _whole_request(agent.timeout_seconds if seconds is None else seconds)
     return wanted.logged(await _exchange(prepared, limits))
 
 
@@ -77,12 +78,15 @@ async def stream(
     if isinstance(prepared, NotAccepted):
         yield Stream.of(wanted.logged(prepared))
         return
-    limits = Limits(
-        total_seconds=seconds or agent.deadline_minutes * 60,
-        body_bytes=MOST_STREAMED_BYTES,
-    )
+    total = agent.deadline_minutes * 60 if seconds is None else seconds
+    limits = Limits(total_seconds=total, body_bytes=MOST_STREAMED_BYTES)
     async with contextlib.AsyncExitStack() as stack:
         yield await _open(stack, prepared, limits)
+
+
+def _whole_request(seconds: float) -> Limits:
+    # An agent may work in silence as long as the request may last.
+    return Limits(total_seconds=seconds, idle_seconds=seconds)
 
 
 async def _exchange(prepared: Outgoing, limits: Limits) -> Judgement:

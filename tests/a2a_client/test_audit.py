@@ -18,7 +18,7 @@ def test_the_log_is_told_for_whom_a_request_leaves() -> None:
         "agent": "weather",
         "host": "agent.example",
         "purpose": "poll",
-        "run_id": str(RUN),
+        "run": str(RUN),
         "call_id": str(CALL),
     }
 

@@ -3,17 +3,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import DatabaseError, connection
 
 from a2a_client import contact
-from a2a_client.audit import Audit
 from a2a_client.models import RemoteAgent
 from agent_runs import clock
 from tests import factories
 
 pytestmark = pytest.mark.django_db
-
-AUDIT = Audit(purpose="test")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +21,7 @@ def test_a_contact_is_written_once_a_minute(
     before = seconds and clock.database_now() - timedelta(seconds=seconds)
     agent = factories.make_remote_agent(last_contact_at=before)
 
-    contact.heard(agent, audit=AUDIT)
+    contact.heard(agent)
 
     assert (RemoteAgent.objects.get().last_contact_at != before) is is_written
 
@@ -33,23 +29,7 @@ def test_a_contact_is_written_once_a_minute(
 def test_a_contact_of_another_agent_is_none() -> None:
     other = factories.make_remote_agent()
 
-    contact.heard(factories.make_remote_agent(), audit=AUDIT)
+    contact.heard(factories.make_remote_agent())
 
     other.refresh_from_db()
     assert other.last_contact_at is None
-
-
-def test_an_answer_counts_more_than_its_moment(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    agent = factories.make_remote_agent()
-
-    def away(*_: object) -> None:
-        raise DatabaseError
-
-    with connection.execute_wrapper(away):
-        contact.heard(agent, audit=AUDIT)
-
-    (record,) = caplog.records
-    assert record.message == "contact not stored"
-    assert vars(record)["host"] == "agent.example"

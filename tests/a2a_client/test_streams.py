@@ -247,7 +247,7 @@ def test_an_event_that_cannot_be_used_cuts(
 
     assert read.results == [WORKING]
     assert read.ended == Ending.CUT
-    (record,) = [r for r in caplog.records if "stream cut" in r.message]
+    (record,) = [r for r in caplog.records if r.message == "remote stream cut"]
     assert vars(record)["host"] == "127.0.0.1"
 
 
@@ -286,7 +286,7 @@ def test_a_stream_without_an_event_is_unknown(
     assert isinstance(read.ended, Unknown)
     assert read.ended.code == "no_event"
     (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    assert record.message == "remote request: outcome unknown"
+    assert record.message == "remote request unknown"
 
 
 def test_a_refusal_in_a_stream_is_one(peer: Peer) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import DatabaseError, connection
 
 from a2a_client import transport
 from a2a_client.models import RemoteAgent
@@ -190,9 +191,9 @@ def test_what_is_unusual_is_logged_once(
 
     (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
     facts = vars(record)
-    assert record.message == "remote request: outcome unknown"
+    assert record.message == "remote request unknown"
     assert (facts["host"], facts["code"]) == ("127.0.0.1", "rpc-32603")
-    assert (facts["method"], facts["run_id"]) == ("GetTask", str(RUN))
+    assert (facts["method"], facts["run"]) == ("GetTask", str(RUN))
     assert SECRET not in str(facts)
 
 
@@ -217,3 +218,34 @@ def test_a_connection_without_an_answer_is_none(peer: Peer) -> None:
     answered(peer, scripts.hang_up)
 
     assert RemoteAgent.objects.get().last_contact_at is None
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_an_answer_counts_more_than_what_is_noted_of_it(
+    peer: Peer, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    peer.on("GetTask", scripts.error(-32001, status=status))
+    agent = factories.make_remote_agent(peer.url)
+
+    def away(*_: object) -> None:
+        raise DatabaseError
+
+    with connection.execute_wrapper(away):
+        found = ask(agent)
+
+    assert isinstance(found, NotAccepted)
+    assert "remote answer not noted" in caplog.messages
+
+
+def test_an_agent_may_be_silent_as_long_as_a_request_may_last() -> None:
+    """B116 (e): the limit of silence is for streams."""
+    limits = transport._whole_request(120)
+
+    assert (limits.total_seconds, limits.idle_seconds) == (120, 120)
+
+
+def test_no_time_is_no_time(peer: Peer) -> None:
+    found = ask(factories.make_remote_agent(peer.url), seconds=0)
+
+    assert not isinstance(found, Accepted)
+    assert found.code == "deadline"
