@@ -8,7 +8,10 @@ class A2AClientConfig(AppConfig):
     verbose_name = "A2A client"
 
     def ready(self) -> None:
-        from a2a_client import checks, rules
+        from a2a_client import checks, polling, rules, tool
+        from agent_runs.tools import registry
 
         checks.register()
         rules.register()
+        registry.register_provider(tool.tools)
+        polling.register_jobs()

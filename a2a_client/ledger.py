@@ -110,6 +110,12 @@ def _insert(
     )
 
 
+def seconds_left(call: RemoteCall) -> float:
+    """Until the deadline of the call; at least one."""
+    left = call.deadline_at - clock.database_now()
+    return max(left.total_seconds(), 1)
+
+
 def find(run_id: UUID, call_id: str) -> RemoteCall | None:
     """What was recorded for this call of a run, with its agent."""
     calls = RemoteCall.objects.filter(run_id=run_id, call_key=call_key(call_id))
@@ -157,21 +163,43 @@ def completed(call: RemoteCall, text: str) -> bool:
     return _end(call, CallState.COMPLETED, text=text)
 
 
-def failed(call: RemoteCall, *, code: str, sentence: str, text: str = "") -> bool:
-    """It ended badly at the agent; `text` is what the agent said about it."""
-    return _end(call, CallState.FAILED, code=code, sentence=sentence, text=text)
+def failed(call: RemoteCall, *, code: str, sentence: str, cancel: bool = False) -> bool:
+    """It ended badly, at the agent or for us; `cancel` tells the agent to end it too."""
+    wanted = {"cancellation": Cancellation.WANTED} if cancel else {}
+    return _end(call, CallState.FAILED, code=code, sentence=sentence, **wanted)
 
 
 def not_accepted(
-    call: RemoteCall, *, code: str, sentence: str, detail: str = ""
+    call: RemoteCall, *, code: str, sentence: str, text: str = "", detail: str = ""
 ) -> bool:
+    """The agent took nothing on; `text` is what it said about it.
+
+    An answer that was not taken leaves its task waiting there: it is canceled.
+    """
+    waits = call.remote_task_id != ""
+    wanted = {"cancellation": Cancellation.WANTED} if waits else {}
     return _end(
-        call, CallState.NOT_ACCEPTED, code=code, sentence=sentence, detail=detail
+        call,
+        CallState.NOT_ACCEPTED,
+        code=code,
+        sentence=sentence,
+        text=text,
+        detail=detail,
+        **wanted,
     )
 
 
-def unknown(call: RemoteCall, *, code: str, sentence: str, detail: str = "") -> bool:
-    return _end(call, CallState.UNKNOWN, code=code, sentence=sentence, detail=detail)
+def unknown(
+    call: RemoteCall, *, code: str, sentence: str, text: str = "", detail: str = ""
+) -> bool:
+    return _end(
+        call,
+        CallState.UNKNOWN,
+        code=code,
+        sentence=sentence,
+        text=text,
+        detail=detail,
+    )
 
 
 def lost(call: RemoteCall) -> bool:
@@ -275,18 +303,10 @@ ABANDONED_AS_SENT = (
 )
 
 
-def take_cancellation(call: RemoteCall) -> bool:
-    """Before CancelTask is sent: it is sent once, whatever becomes of it."""
-    return _cancel(call, Cancellation.WANTED, Cancellation.SENT)
-
-
 def cancellation_failed(call: RemoteCall) -> bool:
-    return _cancel(call, Cancellation.SENT, Cancellation.FAILED)
-
-
-def _cancel(call: RemoteCall, expected: Cancellation, outcome: Cancellation) -> bool:
-    rows = RemoteCall.objects.filter(pk=call.pk, cancellation=expected)
-    return bool(rows.update(cancellation=outcome))
+    """It was sent once, or tried, and is not sent again (C9)."""
+    rows = RemoteCall.objects.filter(pk=call.pk, cancellation=Cancellation.SENT)
+    return bool(rows.update(cancellation=Cancellation.FAILED))
 
 
 def postpone(call: RemoteCall, due_in: timedelta) -> bool:

@@ -79,6 +79,7 @@ class Working(_Outcome):
 
 
 Outcome = Finished | Ended | Asks | NeedsAuth | Working
+OUTCOMES: Final = (Finished, Ended, Asks, NeedsAuth, Working)
 
 
 def of_send_result(result: JSONValue) -> tuple[Outcome, tuple[str, ...]]:

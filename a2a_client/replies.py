@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from egress.errors import EgressError
 
 LONGEST_SAID: Final = 300
+# The code of a judgement that says so.
+TASK_NOT_FOUND: Final = f"rpc{ErrorCode.TASK_NOT_FOUND.value}"
 
 # Every code of the protocol but «internal error» is a refusal before any work.
 _REFUSALS: Final = frozenset(ErrorCode) - {ErrorCode.INTERNAL}
