@@ -25,3 +25,8 @@ def loopback(settings: SettingsWrapper) -> None:
 def peer(loopback: None) -> Iterator[Peer]:
     with Peer() as peer:
         yield peer
+
+
+@pytest.fixture
+def client_role(settings: SettingsWrapper) -> None:
+    settings.A2A_CLIENT_ENABLED = True
