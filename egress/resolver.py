@@ -51,26 +51,30 @@ class DNSResolver:
 
     async def resolve(self, host: str, *, seconds: float) -> Sequence[Address]:
         results = await asyncio.gather(
-            *(self._ask(host, record_type, seconds) for record_type in _RECORD_TYPES),
-            return_exceptions=True,
+            *(self._ask(host, record_type, seconds) for record_type in _RECORD_TYPES)
         )
-        found = [result for result in results if not isinstance(result, BaseException)]
-        together = tuple(itertools.chain.from_iterable(found))
+        answers = [result for result in results if isinstance(result, tuple)]
+        together = tuple(itertools.chain.from_iterable(answers))
         if together:
             return together
-        failures = [result for result in results if isinstance(result, BaseException)]
-        raise _unreachable(host, failures)
+        raise _unreachable(
+            host, [result for result in results if not isinstance(result, tuple)]
+        )
 
     async def _ask(
         self, host: str, record_type: dns.rdatatype.RdataType, seconds: float
-    ) -> tuple[Address, ...]:
-        answer = await self._resolver.resolve(
-            dns.name.from_text(f"{host}."),
-            record_type,
-            raise_on_no_answer=False,
-            lifetime=seconds,
-            search=False,
-        )
+    ) -> tuple[Address, ...] | dns.exception.DNSException:
+        """A failure is a result: the other question may have an answer."""
+        try:
+            answer = await self._resolver.resolve(
+                dns.name.from_text(f"{host}."),
+                record_type,
+                raise_on_no_answer=False,
+                lifetime=seconds,
+                search=False,
+            )
+        except dns.exception.DNSException as failure:
+            return failure
         return tuple(ip_address(record.address) for record in answer.rrset or ())
 
     @cached_property
@@ -88,11 +92,9 @@ def _nameserver(text: str) -> dns.nameserver.Nameserver:
     return dns.nameserver.Do53Nameserver(entry.host, entry.port or _DNS_PORT)
 
 
-def _unreachable(host: str, failures: Sequence[BaseException]) -> Unreachable:
-    """Raises what is no failure of DNS, such as a cancellation."""
-    for failure in failures:
-        if not isinstance(failure, dns.exception.DNSException):
-            raise failure
+def _unreachable(
+    host: str, failures: Sequence[dns.exception.DNSException]
+) -> Unreachable:
     # Only the name server itself can say that there is no such name.
     if all(isinstance(failure, dns.resolver.NXDOMAIN) for failure in failures):
         return Unreachable(

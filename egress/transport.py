@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpcore2
@@ -53,14 +54,20 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         deadline = _now() + seconds
         found = await self._addresses(host, seconds * _DNS_SHARE)
         policy.judge_addresses(self._policy, found, host=host, port=port)
-        stream = await self._dial(found, port, deadline)
-        if stream is None:
-            raise Unreachable(
-                Reason.CONNECT_FAILED,
-                f"«{host}» took no connection on port {port}. Check that it is running "
-                "and can be reached from here.",
-            )
-        return _GuardedStream(stream, host=host, deadline=deadline)
+        for tried, address in enumerate(found):
+            # Each may take an equal part of what is left.
+            share = max(deadline - _now(), 0) / (len(found) - tried)
+            with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                return _GuardedStream(
+                    await self._backend.connect_tcp(str(address), port, share),
+                    host=host,
+                    deadline=deadline,
+                )
+        raise Unreachable(
+            Reason.CONNECT_FAILED,
+            f"«{host}» took no connection on port {port}. Check that it is running and "
+            "can be reached from here.",
+        )
 
     async def connect_unix_socket(
         self,
@@ -75,20 +82,6 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         if literal:
             return (literal,)
         return await self._resolver.resolve(host, seconds=seconds)
-
-    async def _dial(
-        self, found: Sequence[Address], port: int, deadline: float
-    ) -> httpcore2.AsyncNetworkStream | None:
-        """The first that answers; each may take an equal part of what is left."""
-        for tried, address in enumerate(found):
-            share = (deadline - _now()) / (len(found) - tried)
-            try:
-                return await self._backend.connect_tcp(
-                    str(address), port, timeout=max(share, 0)
-                )
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                continue
-        return None
 
 
 class _GuardedStream(httpcore2.AsyncNetworkStream):
