@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from django.db.models import Q
@@ -37,6 +37,21 @@ class RunDescription:
 
 # Given the runs of a page, describes those it knows, in one query.
 RunDescriber = Callable[[Collection[UUID]], Mapping[UUID, RunDescription]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """A step of a run that was handed to somebody else, for the run's page.
+
+    `url` is empty where whoever looks may not open it.
+    """
+
+    text: str
+    url: str
+
+
+# Given a run and whoever looks at its page; in the order of what happened.
+HandoverSource = Callable[[UUID, Any], Sequence[Handover]]
 
 
 class NothingNamed(LookupError):  # noqa: N818 -- an answer, not a failure
@@ -73,6 +88,7 @@ segment_guards: list[SegmentGuard] = []
 purgers: list[Purger] = []
 run_filters: dict[str, RunFilter] = {}
 run_describers: list[RunDescriber] = []
+handover_sources: list[HandoverSource] = []
 periodic_jobs: dict[str, PeriodicJob] = {}
 # With the permission that whoever looks at a page of it needs.
 tool_audiences: dict[ToolAudienceSource, str] = {}
@@ -109,6 +125,16 @@ def described(run_ids: Collection[UUID]) -> dict[UUID, RunDescription]:
     for describer in run_describers:
         found.update(describer(run_ids))
     return found
+
+
+def register_handovers(source: HandoverSource) -> None:
+    if source not in handover_sources:
+        handover_sources.append(source)
+
+
+def handovers(run_id: UUID, looker: Any) -> list[Handover]:
+    """Of one run, as far as `looker` may see them."""
+    return [found for source in handover_sources for found in source(run_id, looker)]
 
 
 def register_periodic_job(job: PeriodicJob) -> None:

@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 
-from agent_runs import deciding
+from agent_runs import deciding, registries
 from agent_runs.admin import timeline
 from agent_runs.admin.awaited import card_url, sentence
 from agent_runs.admin.canceling import CancelAdmin
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
     from agent_runs.contents import Part
+    from agent_runs.registries import Handover
 
 _ENCRYPTED = ("request", "checkpoint", "pending", "result", "waiting_for")
 
@@ -89,6 +90,7 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
                     "tools_shown",
                     "answer_level",
                     "belongs_to",
+                    "handed_over",
                 )
             },
         ),
@@ -192,6 +194,12 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
         links = [link for row in _rows_about(run) if (link := _link_to(row))]
         return format_html_join(", ", "{}", ((link,) for link in links)) or NOTHING
 
+    @admin.display(description="handed over")
+    def handed_over(self, run: Any) -> SafeString | str:
+        """Links to what upper packages know of steps that others took for the run."""
+        found = registries.handovers(run.pk, run.looker)
+        return format_html_join(", ", "{}", map(_link_or_text, found)) or NOTHING
+
     @admin.display(description="result")
     def result_shown(self, run: AgentRun) -> SafeString | str:
         stored = opened(run, "result")
@@ -214,8 +222,9 @@ class AgentRunAdmin(CancelAdmin[AgentRun]):
 
 
 def _tell_who_looks(run: Any, user: Any) -> None:
-    """A cell is given the row alone, and this one depends on the reader (R20)."""
+    """A cell is given the row alone, and some depend on the reader (R20)."""
     run.is_decidable = deciding.person_problem(run, user) is None
+    run.looker = user
 
 
 def _rows_about(run: AgentRun) -> list[Any]:
@@ -236,6 +245,12 @@ def _link_to(row: Any) -> SafeString | None:
     except NoReverseMatch:
         return None
     return format_html('<a href="{}">{}</a>', url, row)
+
+
+def _link_or_text(found: Handover) -> tuple[SafeString | str]:
+    if not found.url:
+        return (found.text,)
+    return (format_html('<a href="{}">{}</a>', found.url, found.text),)
 
 
 def _result_text(result: Result) -> str:

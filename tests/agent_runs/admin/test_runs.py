@@ -348,7 +348,7 @@ def test_a_long_timeline_asks_no_query_an_event(
         make_event(run, content="x")
         make_event(run, kind=EventKind.WRITE, facts={"draft_id": str(uuid.uuid4())})
 
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         browser.get(page_of(run))
 
 
