@@ -13,6 +13,8 @@ import pytest
 from django.conf import settings
 
 from tests import processes
+from tests.a2a_client import scripts
+from tests.a2a_client.peer import Peer
 from tests.browser import chromium, gateways, newsroom, pages, publishing
 from tests.conftest import missing_service
 
@@ -104,6 +106,41 @@ def browser(
         pictures=pictures,
         secrets={token, secret},
     )
+
+
+# --- Remote agents --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def remote_agent() -> Iterator[Peer]:
+    """An agent at addresses that are not the gateway's."""
+    with Peer(host="127.0.0.2") as peer:
+        peer.on("GetTask", scripts.error(-32001))
+        yield peer
+
+
+@pytest.fixture(scope="module")
+def registry(
+    driver: WebDriver, tmp_path_factory: pytest.TempPathFactory, has_javascript: bool
+) -> Iterator[processes.Installation]:
+    """A gateway with the client role, in which the browser is signed in."""
+    folder = tmp_path_factory.mktemp("registry")
+    with processes.installation(folder, **gateways.CLIENT_ROLE) as site:
+        gateways.start_web(site)
+        name = "registry" if has_javascript else "registry-no-javascript"
+        browser = pages.Browser(
+            driver=driver, origin=site.origin, pictures=empty_folder(name)
+        )
+        browser.sign_in(gateways.ADMIN, gateways.PASSWORD)
+        yield site
+
+
+@pytest.fixture
+def registrar(
+    driver: WebDriver, registry: processes.Installation, pictures: Path
+) -> pages.Browser:
+    """The browser of the person who registers remote agents."""
+    return pages.Browser(driver=driver, origin=registry.origin, pictures=pictures)
 
 
 # --- The demonstration ----------------------------------------------------------------

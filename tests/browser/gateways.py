@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 ADMIN = "ada"
 PASSWORD = "correct horse battery staple"
+# Remote agents on this machine; a trial's setting, which takes a trial's other one.
+CLIENT_ROLE = {
+    "A2A_CLIENT_ENABLED": "on",
+    "A2A_EGRESS_ALLOW_LOOPBACK": "on",
+    "DEBUG": "1",
+}
 _SECONDS = 60
 _numbers = itertools.count(1)
 
@@ -37,14 +43,19 @@ class Gateway:
             self.worker.resume()
 
 
-def start(site: Installation) -> Gateway:
-    """Web, worker and the first superuser; no other record."""
+def start_web(site: Installation) -> None:
+    """With the first superuser and no other record."""
     site.manage(
         *("createsuperuser", "--noinput", "--username", ADMIN),
         *("--email", "ada@gateway.example"),
         DJANGO_SUPERUSER_PASSWORD=PASSWORD,
     )
     site.start_web()
+
+
+def start(site: Installation) -> Gateway:
+    """Web, worker and the first superuser; no other record."""
+    start_web(site)
     worker = site.start_celery_worker() if site.redis_url else site.start_sweep()
     return Gateway(site=site, worker=worker)
 
