@@ -144,7 +144,7 @@ def _wake_forgotten() -> None:
         "pk", "run_id", "run__waiting_id"
     )
     for pk, run_id, waiting_id in found[:_BATCH]:
-        if run_id and waiting_id == str(pk):
+        if waiting_id == str(pk):
             delegations.wake(run_id, waiting_id)
 
 

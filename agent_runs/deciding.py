@@ -207,11 +207,19 @@ def _call_problem(
         return None
     if tool.permission and not user.has_perm(tool.permission):  # type: ignore[attr-defined]
         return f"You lack the permission {tool.permission}, which {tool.name} needs."
+    if not _is_admitted(tool, user):
+        return f"You are in none of the groups that may use {tool.name}."
     try:
         arguments = gate.parse_text(call.arguments, tool)
     except ToolError:
         return f"The tool {tool.name} does not take these arguments any more."
     return _own_problem(tool, arguments, user)
+
+
+def _is_admitted(tool: Tool, user: AbstractBaseUser) -> bool:
+    if tool.admits is None or user.is_superuser:  # type: ignore[attr-defined]
+        return True
+    return user.pk in tool.admits([user.pk])
 
 
 def _own_problem(

@@ -23,6 +23,7 @@ _VERDICTS = {True: "Approved", False: "Denied", None: "Approval asked for"}
 _UNSHOWN: Mapping[str, set[str]] = {
     EventKind.APPROVAL: {"waiting", "approved", "by_id"},
     EventKind.ANSWER: {"by_id"},
+    EventKind.DELEGATION: {"waiting"},
     EventKind.WRITE: {"object_id", "draft_id"},
 }
 

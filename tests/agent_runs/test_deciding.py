@@ -148,6 +148,7 @@ def _tools() -> list[Tool]:
     return [
         Tool(name="write", effect=effect, may_run=_may_run, **writer),  # type: ignore[arg-type]
         Tool(name="hidden", effect=effect, permission="auth.add_user", **writer),  # type: ignore[arg-type]
+        Tool(name="closed", effect=effect, admits=lambda users: [], **writer),  # type: ignore[arg-type]
     ]
 
 
@@ -269,10 +270,11 @@ def test_four_eyes_let_somebody_else_approve() -> None:
     ("tool", "username", "told"),
     [
         ("hidden", "ada", "You lack the permission auth.add_user"),
+        ("closed", "ada", "You are in none of the groups that may use closed."),
         ("write", "careless", "You may not do yourself what write would do here."),
         ("gone", "ada", "The tool gone is not installed any more."),
     ],
-    ids=["permission", "this call", "unknown"],
+    ids=["permission", "groups", "this call", "unknown"],
 )
 def test_who_could_not_do_it_cannot_approve_it(
     tool: str, username: str, told: str
