@@ -68,9 +68,12 @@ def begin(
     skill: str = "",
     run: AgentRun | None = None,
     call_id: str = "",
+    context_id: str = "",
     caller_id: Any = None,
 ) -> RemoteCall:
     """Commit a call as `sending`; from then on it is one of the agent's active ones.
+
+    `context_id` goes on with an earlier call's context; without it there is a new one.
 
     Raises `Busy` or `NotCallable`, and nothing is stored then.
     """
@@ -81,32 +84,26 @@ def begin(
         active = RemoteCall.objects.filter(agent=locked, state__in=ACTIVE_STATES)
         if active.count() >= locked.max_active_calls:
             raise Busy
-        return _insert(locked, text, skill, run, call_key(call_id), caller_id)
+        columns = {"caller_id": caller_id, "skill": skill, "request": text}
+        context = context_id or str(uuid.uuid4())
+        return _insert(locked, run, call_key(call_id), context_id=context, **columns)
 
 
 def _insert(
-    agent: RemoteAgent,
-    text: str,
-    skill: str,
-    run: AgentRun | None,
-    key: str,
-    caller_id: Any,
+    agent: RemoteAgent, run: AgentRun | None, key: str, **columns: Any
 ) -> RemoteCall:
     now = clock.database_now()
     return RemoteCall.objects.create(
         agent=agent,
         run=run,
         call_key=key,
-        caller_id=caller_id,
-        skill=skill,
         host=agent.host,
         message_id=str(uuid.uuid4()),
-        context_id=str(uuid.uuid4()),
-        request=text,
         is_to_be_reduced=run is not None,
         deadline_at=now + timedelta(minutes=agent.deadline_minutes),
         created_at=now,
         state_changed_at=now,
+        **columns,
     )
 
 
@@ -327,3 +324,9 @@ def found(call: RemoteCall, sentence: str) -> None:
     RemoteCall.objects.filter(pk=call.pk).update(**columns)
     for name, value in columns.items():
         setattr(call, name, value)
+
+
+def hold(call: RemoteCall, due_in: timedelta) -> bool:
+    """Whoever calls this looks at the call itself; nobody else does for `due_in`."""
+    rows = RemoteCall.objects.filter(pk=call.pk, state=CallState.WORKING)
+    return bool(rows.update(due_at=clock.database_now() + due_in))

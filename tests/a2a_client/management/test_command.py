@@ -19,6 +19,7 @@ COMMANDS = [
     ("a2a_agent_refresh", "desk"),
     ("a2a_agent_secret", "desk"),
     ("a2a_agent_calls", "desk"),
+    ("a2a_agent_call", "desk", "Do it."),
 ]
 
 
