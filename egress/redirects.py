@@ -56,7 +56,8 @@ async def get(
         url = target
     raise BadAnswer(
         Reason.TOO_MANY_REDIRECTS,
-        f"«{url}» leads on after {most} redirects. Give the address where it ends.",
+        f"«{urls.parse(url).host}» leads on after {most} redirects. Give the URL where "
+        "they end.",
     )
 
 
@@ -67,12 +68,13 @@ def target_of(url: str, location: str) -> str:
         target = urljoin(url, location)
     except ValueError:
         raise Refused(
-            Reason.BAD_URL, f"«{url}» leads to something that is no URL."
+            Reason.BAD_URL,
+            f"«{urls.parse(url).host}» leads to something that is no URL.",
         ) from None
     if url.lower().startswith("https:") and target.lower().startswith("http:"):
         raise Refused(
             Reason.DOWNGRADE,
-            f"«{url}» leads from https to plain http. Its operator has to stay with "
-            "https.",
+            f"«{urls.parse(url).host}» leads from https to plain http. Its operator has "
+            "to stay with https.",
         )
     return target

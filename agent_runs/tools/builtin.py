@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_runs.tools import ask_choice, draft_record, get_record, list_records
+from agent_runs.tools import (
+    ask_choice,
+    draft_record,
+    fetch_url,
+    get_record,
+    list_records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +22,7 @@ def tools() -> Iterable[Tool]:
     return (
         ask_choice.tool(),
         draft_record.tool(),
+        fetch_url.tool(),
         get_record.tool(),
         list_records.tool(),
     )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_these_come_with_the_product_and_are_registered() -> None:
-    """T2, T5: writers and what asks ship disabled."""
+    """T2, T5: writers, what asks, and what reaches the network ship disabled."""
     shipped = {
         tool.name: (tool.enabled_by_default, tool.effect.is_write)
         for tool in builtin.tools()
@@ -18,6 +18,7 @@ def test_these_come_with_the_product_and_are_registered() -> None:
     assert shipped == {
         "ask_choice": (False, False),
         "draft_record": (False, True),
+        "fetch_url": (False, False),
         "get_record": (True, False),
         "list_records": (True, False),
     }
@@ -31,5 +32,5 @@ def test_they_are_there_before_any_model_is_allowed(settings: SettingsWrapper) -
 
     described = {tool.name: tool.description for tool in builtin.tools()}
 
-    assert len(described) == 4
+    assert len(described) == 5
     assert "None is allowed at present." in described["draft_record"]
