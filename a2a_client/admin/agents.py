@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.contrib.auth.models import Group
@@ -121,6 +122,14 @@ class RemoteAgentAdmin(ProbeAdmin):
             return (named, card, credential, who, handed, *others)
         return _for_a_new_one(who)
 
+    def formfield_for_dbfield(
+        self, db_field: Any, request: HttpRequest | None, **options: Any
+    ) -> Any:
+        """An address is read before it is trusted, so most of it is to be seen."""
+        if db_field.name in {"card_url", "token_url"}:
+            options["widget"] = forms.TextInput(attrs={"size": 70})
+        return super().formfield_for_dbfield(db_field, request, **options)
+
     def formfield_for_manytomany(
         self, db_field: Any, request: HttpRequest | None, **options: Any
     ) -> Any:
@@ -229,8 +238,8 @@ class RemoteAgentAdmin(ProbeAdmin):
         if not agent.interface_url:
             return NOTHING
         if agent.is_confirmed:
-            return f"{agent.interface_origin}: confirmed"
-        return f"{agent.interface_origin}: not confirmed, so nothing is sent there"
+            return f"{agent.interface_origin} (confirmed)"
+        return f"{agent.interface_origin} (not confirmed: nothing is sent there)"
 
     @admin.display(description="stored secret")
     def secret_shown(self, agent: RemoteAgent) -> str:

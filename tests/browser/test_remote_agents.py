@@ -14,6 +14,7 @@ from tests.a2a_client import cards, scripts
 if TYPE_CHECKING:
     from tests.a2a_client.peer import Peer
     from tests.browser.pages import Browser
+    from tests.processes import Installation
 
 pytestmark = [
     pytest.mark.browser,
@@ -130,7 +131,31 @@ def test_what_is_no_card_is_told_where_it_was_fetched(
     assert registrar.has_button("Fetch the card")
 
 
-def test_the_calls_are_empty_and_say_so(registrar: Browser, remote_agent: Peer) -> None:
+def test_an_unknown_outcome_is_looked_up(
+    registrar: Browser, remote_agent: Peer, registry: Installation
+) -> None:
+    """C7: the message is sent once, whatever is asked afterwards."""
+    register(registrar, remote_agent, "Silent desk")
+    registrar.press("Fetch the card")
+    registrar.press("Store it")
+    registrar.fill({"Enabled": True})
+    registrar.press("Save")
+    sent_before = remote_agent.count("SendMessage")
+    remote_agent.on("SendMessage", scripts.reset)
     registrar.open_list("Remote calls")
-
     assert "No call yet." in registrar.text()
+    registry.manage("a2a_agent_call", "silent_desk", "Look into it.", check=False)
+    remote_agent.on("ListTasks", scripts.result({"tasks": []}))
+
+    registrar.open_list(LIST)
+    assert "look it up among its calls" in registrar.text("#result_list")
+    registrar.open_list("Remote calls")
+    registrar.follow_first("#result_list th a")
+    assert "The message is not sent again." in registrar.shown("State")
+    assert registrar.shown("What was handed over") == "Look into it."
+    registrar.press("Look it up")
+
+    [told] = registrar.messages()
+    assert told.startswith("The agent knows no task of this call")
+    assert registrar.shown("Found") == told
+    assert remote_agent.count("SendMessage") == sent_before + 1
