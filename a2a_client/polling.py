@@ -55,12 +55,10 @@ LATE = "The agent had not finished by the deadline. The task was canceled."
 
 
 def register_jobs() -> None:
-    for name, seconds, run in (
-        ("remote-poll", 2, poll),
-        ("remote-tidy", 5, tidy),
-        ("remote-cancel", 5, cancel),
-        ("remote-reduce", 60, reduce),
-    ):
+    """Without the role nothing leaves, but what it left behind is still looked after."""
+    asking = (("remote-poll", 2, poll), ("remote-cancel", 5, cancel))
+    tidying = (("remote-tidy", 5, tidy), ("remote-reduce", 60, reduce))
+    for name, seconds, run in (*(asking if conf.is_enabled() else ()), *tidying):
         registries.register_periodic_job(
             PeriodicJob(name=name, interval=timedelta(seconds=seconds), run=run)
         )
