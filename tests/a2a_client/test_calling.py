@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -347,3 +349,19 @@ def test_goes_on_with_no_task_of_a_run(desk: RemoteAgent, task_id: str) -> None:
 
     with pytest.raises(calling.CallRefused, match="was given no task"):
         calling.go_on("desk", task_id)
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [("COMPLETED", "Nine."), ("INPUT_REQUIRED", "Task R1 asks: Nine.")],
+)
+def test_the_guides_example_works(peer: Peer, state: str, told: str) -> None:
+    """C10."""
+    guide = Path(__file__).parents[2] / "docs" / "remote-agents.md"
+    (code,) = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 -- our own document
+    peer.on("SendMessage", task(state, say="Nine."))
+
+    assert names["science"]() == told
