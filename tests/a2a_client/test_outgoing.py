@@ -133,7 +133,7 @@ def test_an_interface_that_is_not_spoken_is_not_asked(peer: Peer) -> None:
 
 def test_a_credential_that_is_quoted_is_not_shown(peer: Peer) -> None:
     def quoting(exchange: Exchange) -> Any:
-        told = json.dumps(dict(exchange.received.headers)).encode()
+        told = exchange.received.headers["authorization"].encode()
         return scripts.http(500, told)(exchange)
 
     peer.on("GetTask", quoting)
@@ -145,6 +145,7 @@ def test_a_credential_that_is_quoted_is_not_shown(peer: Peer) -> None:
 
     assert peer.received[0].headers["authorization"] == f"Bearer {SECRET}"
     assert isinstance(found, Unknown)
+    assert "Bearer (credential)" in found.detail
     assert SECRET not in repr(found)
 
 

@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from a2a_client import transport
+from a2a_client.models import RemoteAgent
 from a2a_client.replies import NotAccepted, Unknown
 from a2a_client.streams import Ending, StreamEvent
 from a2a_protocol import types
@@ -19,7 +20,6 @@ from tests.a2a_client.peer import Gate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from a2a_client.models import RemoteAgent
     from a2a_client.streams import Ended
     from tests.a2a_client.peer import Exchange, Peer, Received, Script
 
@@ -94,6 +94,12 @@ def test_a_stream_is_asked_for_and_plain_json_taken(peer: Peer) -> None:
     streamed(peer, scripts.events(DONE))
 
     assert peer.received[0].headers["accept"] == "text/event-stream, application/json"
+
+
+def test_a_stream_is_a_contact(peer: Peer) -> None:
+    streamed(peer, scripts.events(DONE))
+
+    assert RemoteAgent.objects.get().last_contact_at
 
 
 def test_an_event_has_the_id_that_it_names(peer: Peer) -> None:
@@ -323,6 +329,7 @@ PLAIN: dict[str, tuple[Script, type, str]] = {
     ),
     "reset": (scripts.reset, Unknown, "broken_off"),
     "half": (scripts.half(), Unknown, "broken_off"),
+    "large": (scripts.http(200, b" " * 3 * 1024 * 1024), Unknown, "body_too_large"),
     "endless": (scripts.endless, Unknown, "body_too_large"),
     "reset of a stream": (scripts.events(cut=True), Unknown, "broken_off"),
 }
