@@ -58,9 +58,8 @@ class Decoder:
 
     def _inflated(self, raw: bytes) -> Iterator[bytes]:
         inflater = self._inflater
-        piece = b"\0" * PIECE_BYTES
-        # A full piece may have left bytes in the inflater that it still holds.
-        while inflater and (raw or len(piece) == PIECE_BYTES):
+        # What the inflater still holds comes with the bytes that end a block or the whole.
+        while inflater and raw:
             try:
                 piece = inflater.decompress(raw, PIECE_BYTES)
             except zlib.error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import ssl
 from typing import TYPE_CHECKING
@@ -17,8 +18,9 @@ from tests.egress import peers
 from tests.egress.peers import StubResolver
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Sequence
 
+    from egress.addresses import Address
     from egress.errors import EgressError
     from tests.egress.peers import Peer
 
@@ -259,4 +261,23 @@ async def test_one_limit_covers_dns_tcp_and_tls() -> None:
             await client.request("GET", peer.url())
 
     assert peer.connections == 1
+    assert failure.value.reason is Reason.TLS
+
+
+async def test_what_dns_took_is_missing_for_tls() -> None:
+    """E7: a second limit for TLS would end after the deadline of the whole."""
+
+    class SlowResolver(StubResolver):
+        async def resolve(self, host: str, *, seconds: float) -> Sequence[Address]:
+            await asyncio.sleep(0.6)
+            return await super().resolve(host, seconds=seconds)
+
+    limits = Limits(connect_seconds=1, total_seconds=1.4)
+    async with (
+        peers.silent() as peer,
+        peers.opened(peer, limits=limits, resolver=SlowResolver()) as client,
+    ):
+        with pytest.raises(Unreachable) as failure:
+            await client.request("GET", peer.url())
+
     assert failure.value.reason is Reason.TLS
