@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync
 
 from a2a_client import calling, ledger, polling
 from a2a_client.models import CallState, RemoteAgent, RemoteCall
@@ -59,11 +59,11 @@ def test_gives_the_agents_answer(peer: Peer) -> None:
 
 
 @pytest.mark.usefixtures("desk")
-async def test_gives_it_to_code_on_a_loop(peer: Peer, transactional_db: None) -> None:
-    """C10."""
+def test_a_message_is_an_answer_too(peer: Peer) -> None:
+    """C6."""
     peer.on("SendMessage", scripts.result({"message": agents.message("Hello.")}))
 
-    result = await calling.acall("desk", "Do it.")
+    result = calling.call("desk", "Do it.")
 
     assert (result.state, result.text, result.task_id) == ("completed", "Hello.", "")
 
@@ -203,23 +203,24 @@ def test_waits_until_the_task_is_over(peer: Peer) -> None:
 
 
 @pytest.mark.usefixtures("desk")
-async def test_the_sweep_leaves_a_call_alone_that_somebody_waits_for(
-    transactional_db: None, peer: Peer
-) -> None:
-    """C10."""
+def test_the_sweep_leaves_a_call_alone_that_somebody_waits_for(peer: Peer) -> None:
+    """C10: also one that code on an event loop waits for."""
     look = Gate(got("COMPLETED"))
     peer.on("SendMessage", task("WORKING"))
     peer.on("GetTask", look)
 
-    waiting = asyncio.create_task(calling.acall("desk", "Do it."))
-    await asyncio.to_thread(peer.wait_for, "GetTask")
-    held = await RemoteCall.objects.aget()
-    look.open()
-    await waiting
+    async def held() -> RemoteCall:
+        waiting = asyncio.create_task(calling.acall("desk", "Do it."))
+        await asyncio.to_thread(peer.wait_for, "GetTask")
+        call = await RemoteCall.objects.aget()
+        look.open()
+        await waiting
+        return call
 
-    assert held.due_at
-    now = await sync_to_async(clock.database_now)()
-    assert held.due_at > now + polling.LEFT_ALONE / 2
+    due_at = async_to_sync(held)().due_at
+
+    assert due_at
+    assert due_at > clock.database_now() + polling.LEFT_ALONE / 2
 
 
 @pytest.mark.usefixtures("desk")
