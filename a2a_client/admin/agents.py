@@ -50,7 +50,6 @@ class RemoteAgentAdmin(ProbeAdmin):
         "active_shown",
     )
     list_editable = ("is_enabled",)
-    list_filter = ("is_enabled", "credential_kind")
     search_fields = ("name", "identifier", "card_url")
     ordering = ("name",)
     actions = ["delete_selected", "import_selected"]

@@ -91,7 +91,7 @@ class RemoteCallAdmin(WithRole, HistoryAdmin[RemoteCall]):
                 "fields": (
                     "request_shown",
                     "question_shown",
-                    "result_shown",
+                    "answer_shown",
                     "detail_shown",
                 )
             },
@@ -233,7 +233,7 @@ class RemoteCallAdmin(WithRole, HistoryAdmin[RemoteCall]):
         return _text(call, "request")
 
     @admin.display(description="its answer")
-    def result_shown(self, call: RemoteCall) -> SafeString | str:
+    def answer_shown(self, call: RemoteCall) -> SafeString | str:
         return _text(call, "result")
 
     @admin.display(description="its open question")

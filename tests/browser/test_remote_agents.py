@@ -153,6 +153,7 @@ def test_an_unknown_outcome_is_looked_up(
     registrar.follow_first("#result_list th a")
     assert "The message is not sent again." in registrar.shown("State")
     assert registrar.shown("What was handed over") == "Look into it."
+    assert registrar.shown("Its answer") == "-"
     registrar.press("Look it up")
 
     [told] = registrar.messages()
