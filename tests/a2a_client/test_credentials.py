@@ -165,6 +165,12 @@ def test_what_a_body_quotes_is_taken_out() -> None:
     )
 
 
+def test_a_pair_is_taken_out_without_its_scheme() -> None:
+    sent = {"Authorization": "Basic dXNlcjpwYXNz"}
+
+    assert credentials.without(b"<dXNlcjpwYXNz>", sent) == b"<(credential)>"
+
+
 def test_what_is_short_stands_in_bodies_by_chance() -> None:
     assert credentials.without(b'{"key": 1}', {"X-Key": "key"}) == b'{"key": 1}'
 
