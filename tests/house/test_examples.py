@@ -123,6 +123,7 @@ def test_the_guides_tools_are_registered_where_their_app_is_named(
         "ask_choice",
         "count_articles",
         "draft_record",
+        "fetch_url",
         "get_record",
         "list_records",
     ]

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agent_runs.tools import builtin, registry
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper
 
 
+@pytest.mark.django_db
 def test_these_come_with_the_product_and_are_registered() -> None:
     """T2, T5: writers, what asks, and what reaches the network ship disabled."""
     shipped = {

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+# Some providers make their tools of records.
+pytestmark = pytest.mark.django_db
+
+
 class NoArguments(BaseModel):
     pass
 
