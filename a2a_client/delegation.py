@@ -36,7 +36,11 @@ async def delegate(agent: RemoteAgent, request: ToolCall) -> Progress:
     """Begin the call, or go on with it. Raises `ToolError` when nothing was sent."""
     call = await sync_to_async(ledger.find)(request.run.pk, request.call_id)
     if call is None:
-        call = await sync_to_async(_begin)(agent, request)
+        try:
+            call = await sync_to_async(_begin)(agent, request)
+        except ledger.AlreadyBegun:
+            # A segment that has lost its lease was faster; what it left counts.
+            return await delegate(agent, request)
         await send(call, messages.new_task(call, call.request))
     elif call.state == CallState.SENDING:
         await sync_to_async(ledger.lost)(call)

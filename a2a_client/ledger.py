@@ -50,6 +50,10 @@ class Busy(Exception):  # noqa: N818 -- an answer, not a failure
     """The agent has as many steps as it may have at once."""
 
 
+class AlreadyBegun(Exception):  # noqa: N818 -- an answer, not a failure
+    """Another process has begun this call of the run."""
+
+
 class NotCallable(Exception):  # noqa: N818 -- an answer, not a failure
     """The agent is gone, off, or has no interface that may be used; the sentence says."""
 
@@ -75,18 +79,21 @@ def begin(
 
     `context_id` goes on with an earlier call's context; without it there is a new one.
 
-    Raises `Busy` or `NotCallable`, and nothing is stored then.
+    Raises `AlreadyBegun`, `Busy` or `NotCallable`, and nothing is stored then.
     """
+    key = call_key(call_id)
     with transaction.atomic():
         locked = RemoteAgent.objects.select_for_update().filter(pk=agent.pk).first()
         if locked is None or (problem := locked.call_problem()):
             raise NotCallable(problem if locked else "The agent is not registered.")
+        if run is not None and find(run.pk, call_id):
+            raise AlreadyBegun
         active = RemoteCall.objects.filter(agent=locked, state__in=ACTIVE_STATES)
         if active.count() >= locked.max_active_calls:
             raise Busy
         columns = {"caller_id": caller_id, "skill": skill, "request": text}
         context = context_id or str(uuid.uuid4())
-        return _insert(locked, run, call_key(call_id), context_id=context, **columns)
+        return _insert(locked, run, key, context_id=context, **columns)
 
 
 def _insert(
@@ -120,11 +127,17 @@ def find(run_id: UUID, call_id: str) -> RemoteCall | None:
 
 
 def begin_answer(call: RemoteCall) -> bool:
-    """Commit that an answer to the open question is about to leave."""
+    """Commit that an answer to the open question is about to leave.
+
+    While a person was asked, the agent's time did not run.
+    """
+    now = clock.database_now()
     return _move(
         call,
         {CallState.ASKING},
         CallState.SENDING,
+        now=now,
+        deadline_at=call.deadline_at + (now - call.state_changed_at),
         message_id=str(uuid.uuid4()),
         question_key="",
     )
@@ -160,10 +173,17 @@ def completed(call: RemoteCall, text: str) -> bool:
     return _end(call, CallState.COMPLETED, text=text)
 
 
-def failed(call: RemoteCall, *, code: str, sentence: str, cancel: bool = False) -> bool:
-    """It ended badly, at the agent or for us; `cancel` tells the agent to end it too."""
+def failed(
+    call: RemoteCall, *, code: str, sentence: str, text: str = "", cancel: bool = False
+) -> bool:
+    """It ended badly, at the agent or for us; `cancel` tells the agent to end it too.
+
+    `text` is what the agent said about it.
+    """
     wanted = {"cancellation": Cancellation.WANTED} if cancel else {}
-    return _end(call, CallState.FAILED, code=code, sentence=sentence, **wanted)
+    return _end(
+        call, CallState.FAILED, code=code, sentence=sentence, text=text, **wanted
+    )
 
 
 def not_accepted(

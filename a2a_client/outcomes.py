@@ -52,10 +52,11 @@ class Finished(_Outcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended(_Outcome):
-    """`state` is the wire's; the sentence has the agent's words where it gave any."""
+    """`state` is the wire's, the sentence ours; `said` is what the agent told, or ""."""
 
     state: TaskState
     sentence: str
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,10 @@ class Asks(_Outcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedsAuth(_Outcome):
+    """The sentence is ours; `said` is what the agent told, or ""."""
+
     sentence: str
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +140,8 @@ def _name(artifact: types.Artifact) -> str:
 def _ended(task: types.Task) -> Ended:
     return Ended(
         state=task.status.state,
-        sentence=_with_words(_ENDINGS[task.status.state], task),
+        sentence=_ENDINGS[task.status.state],
+        said=_said(task),
         task_id=task.id,
         context_id=task.context_id,
     )
@@ -153,9 +158,9 @@ def _asks(task: types.Task) -> Asks:
 
 
 def _needs_auth(task: types.Task) -> NeedsAuth:
-    sentence = "The agent asks for a sign-in that it was not given."
     return NeedsAuth(
-        sentence=_with_words(sentence, task),
+        sentence="The agent asks for a sign-in that it was not given.",
+        said=_said(task),
         task_id=task.id,
         context_id=task.context_id,
     )
@@ -165,9 +170,8 @@ def _working(task: types.Task) -> Working:
     return Working(state=task.status.state, task_id=task.id, context_id=task.context_id)
 
 
-def _with_words(sentence: str, task: types.Task) -> str:
-    said = words.lines(parts.of_message(task.status.message), LONGEST_WORDS)
-    return f"{sentence} It says: {said}" if said else sentence
+def _said(task: types.Task) -> str:
+    return words.lines(parts.of_message(task.status.message), LONGEST_WORDS)
 
 
 _ENDINGS: Final = MappingProxyType(

@@ -40,7 +40,6 @@ _FIRST_POLL = timedelta(seconds=2)
 _LONGEST_WAIT = timedelta(seconds=60)
 # As the columns hold them; specification and SDKs set no bound.
 LONGEST_ID = 500
-_LONGEST_CONTEXT_ID = 128
 
 
 def poll_delay(polls: int) -> timedelta:
@@ -80,13 +79,17 @@ def outcome(call: RemoteCall, found: Outcome) -> bool:
         return ledger.completed(call, found.text)
     if isinstance(found, Ended):
         code = found.state.removeprefix("TASK_STATE_").lower()
-        return ledger.failed(call, code=code, sentence=found.sentence)
+        return _failed(call, code, found)
     if isinstance(found, Asks):
         return ledger.asks(call, found.question, found.question_id)
     if isinstance(found, NeedsAuth):
         logger.warning("agent asks for authorization", extra=_facts(call))
-        return ledger.failed(call, code=AUTH_REQUIRED, sentence=found.sentence)
+        return _failed(call, AUTH_REQUIRED, found)
     return ledger.working(call, due_in=poll_delay(0))
+
+
+def _failed(call: RemoteCall, code: str, found: Ended | NeedsAuth) -> bool:
+    return ledger.failed(call, code=code, sentence=found.sentence, text=found.said)
 
 
 def stream_ended(call: RemoteCall, found: Outcome | Cut | TooMuch) -> bool:
@@ -103,18 +106,18 @@ def stream_ended(call: RemoteCall, found: Outcome | Cut | TooMuch) -> bool:
 def take_names(call: RemoteCall, found: Outcome | Cut | TooMuch) -> bool:
     """Take the ids that the agent gave; False when they cannot be used later (B112).
 
-    A task keeps the ids that it was given first: an agent that names another one later
-    speaks of something else.
+    A task keeps the id that it was given first: an agent that names another one later
+    speaks of something else. An answer needs no context: one that cannot be kept is left
+    out, and the agent knows it by the task.
     """
     needs_task = isinstance(found, Asks | outcomes.Working) or not isinstance(
         found, outcomes.OUTCOMES
     )
-    is_usable = len(found.task_id) <= LONGEST_ID and (
-        len(found.context_id) <= _LONGEST_CONTEXT_ID
-    )
-    if is_usable:
+    if len(found.task_id) <= LONGEST_ID:
         call.remote_task_id = call.remote_task_id or found.task_id
-        call.context_id = found.context_id or call.context_id
+    if found.context_id:
+        is_usable = len(found.context_id) <= LONGEST_ID
+        call.context_id = found.context_id if is_usable else ""
     call.remote_state = getattr(found, "state", "") or type(found).__name__.lower()
     return bool(call.remote_task_id) or not needs_task
 

@@ -25,6 +25,7 @@ from agent_runs.transcript import Decisions
 from agent_runs.waiting import OpenDelegation, open_question
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from pydantic_ai.messages import ToolCallPart
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from agent_runs.outcomes import Failed, Suspended
     from agent_runs.segment import Segment
     from agent_runs.tools.contract import Tool
-    from agent_runs.tools.progress import Progress
     from agent_runs.transcript import ToolResult, Transcript
 
 CANNOT_BE_ASKED = "The agent asked something that cannot be passed on."
@@ -66,7 +66,11 @@ async def proceed(
         )
     except ToolError as error:
         return gate.failed(call, str(error))
-    return _taken(segment, call, tool, progress)
+    if isinstance(progress, Done):
+        event = _event(segment, tool, progress.facts)
+        await sync_to_async(segment.store)(event=event)
+        return gate.delegated(call, tool, progress)
+    return _set_aside(segment, call, tool, progress)
 
 
 async def _mark(segment: Segment, transcript: Transcript, tool: Tool) -> None:
@@ -75,20 +79,18 @@ async def _mark(segment: Segment, transcript: Transcript, tool: Tool) -> None:
         return
     transcript.has_delegated = segment.run.has_effects = True
     await sync_to_async(segment.store_checkpoint)(
-        transcript.dump(), event=_event(segment, tool), has_effects=True
+        transcript.dump(), event=_event(segment, tool, {}), has_effects=True
     )
 
 
-def _event(segment: Segment, tool: Tool) -> NewEvent:
-    facts = {"tool": tool.name}
-    return NewEvent(kind=EventKind.DELEGATION, round=segment.run.rounds, facts=facts)
+def _event(segment: Segment, tool: Tool, facts: Mapping[str, object]) -> NewEvent:
+    told = {"tool": tool.name, **facts}
+    return NewEvent(kind=EventKind.DELEGATION, round=segment.run.rounds, facts=told)
 
 
-def _taken(
-    segment: Segment, call: ToolCallPart, tool: Tool, progress: Progress
+def _set_aside(
+    segment: Segment, call: ToolCallPart, tool: Tool, progress: StillRunning | Asking
 ) -> ToolResult | Suspended | Failed:
-    if isinstance(progress, Done):
-        return gate.delegated(call, tool, progress)
     if isinstance(progress, StillRunning):
         delegation = OpenDelegation(id=progress.waiting_id, tool=tool.name)
         facts = {"tool": tool.name, **progress.facts}

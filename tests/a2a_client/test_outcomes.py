@@ -66,7 +66,7 @@ def test_without_artifacts_the_status_tells_the_result(
         ("CANCELED", "The task was canceled at the agent."),
     ],
 )
-def test_other_ends_have_a_sentence_with_the_words_of_the_agent(
+def test_other_ends_have_a_sentence_and_the_words_of_the_agent(
     state: str, sentence: str
 ) -> None:
     """C8."""
@@ -76,7 +76,7 @@ def test_other_ends_have_a_sentence_with_the_words_of_the_agent(
         state=wire_state, sentence=sentence, **IDS
     )
     assert outcome_of(agents.task(state, say="No\u202e\ntime.")) == Ended(
-        state=wire_state, sentence=f"{sentence} It says: No\ntime.", **IDS
+        state=wire_state, sentence=sentence, said="No\ntime.", **IDS
     )
 
 
@@ -84,7 +84,7 @@ def test_the_words_of_an_end_are_bounded() -> None:
     outcome = outcome_of(agents.task("FAILED", say="x" * 100_000))
 
     assert isinstance(outcome, Ended)
-    assert len(outcome.sentence) < outcomes.LONGEST_WORDS + 100
+    assert len(outcome.said) == outcomes.LONGEST_WORDS
 
 
 def test_a_task_may_ask() -> None:
@@ -102,7 +102,7 @@ def test_a_task_may_want_a_sign_in() -> None:
         sentence=sentence, **IDS
     )
     assert outcome_of(agents.task("AUTH_REQUIRED", say="Go.")) == NeedsAuth(
-        sentence=f"{sentence} It says: Go.", **IDS
+        sentence=sentence, said="Go.", **IDS
     )
 
 
