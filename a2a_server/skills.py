@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from a2a_protocol.json_text import JSONValue
     from agent_runs.handlers import DomainHandler
     from agent_runs.models import LLMConfiguration
+    from agent_runs.tools.contract import Tool
 
 _FIELD = "metadata"
 
@@ -134,17 +135,23 @@ def _is_list_of_texts(value: object) -> bool:
 
 def granted_tools(profile: Profile) -> tuple[str, ...]:
     """The profile's tools, without the writing ones unless it may write (T3)."""
-    if not _is_list_of_texts(profile.tools) or not profile.tools:
-        return ()
-    listed = tuple(dict.fromkeys(profile.tools))
-    if profile.may_write:
+    listed = _listed_tools(profile)
+    if profile.may_write or not listed:
         return listed
     known = registry.all_tools()
     return tuple(
-        name
-        for name in listed
-        if name in known and known[name].effect is Effect.READ_ONLY
+        name for name in listed if name in known and _may(profile, known[name])
     )
+
+
+def _listed_tools(profile: Profile) -> tuple[str, ...]:
+    if not _is_list_of_texts(profile.tools):
+        return ()
+    return tuple(dict.fromkeys(profile.tools))
+
+
+def _may(profile: Profile, tool: Tool) -> bool:
+    return profile.may_write or tool.effect is Effect.READ_ONLY
 
 
 def given_tools(profile: Profile, *, user_id: int) -> tuple[str, ...]:
@@ -153,12 +160,12 @@ def given_tools(profile: Profile, *, user_id: int) -> tuple[str, ...]:
     Only those that it would be offered now: it fails when it loses one of them.
     """
     handler = handlers.find(profile.handler)
-    granted = granted_tools(profile) if handler and handler.uses_model else ()
-    if not granted:
+    listed = _listed_tools(profile) if handler and handler.uses_model else ()
+    if not listed:
         return ()
     user = get_user_model().objects.filter(pk=user_id).first()
-    offered_now = grants.offered(granted, user)
-    return tuple(name for name in granted if name in offered_now)
+    offered = grants.offered(listed, user)
+    return tuple(n for n in listed if n in offered and _may(profile, offered[n]))
 
 
 # --- Choosing -------------------------------------------------------------------------

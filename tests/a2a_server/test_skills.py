@@ -392,7 +392,7 @@ def test_a_run_without_a_model_is_given_no_tool(profile: Profile) -> None:
 @pytest.mark.usefixtures("_toolbox")
 @pytest.mark.parametrize(
     ("listed", "queries"),
-    [([], 0), (["open"], 2), (["open", "off"], 2), (["permitted", "open"], 4)],
+    [([], 0), (["open"], 3), (["open", "off"], 3), (["permitted", "open"], 5)],
     ids=["none", "one", "two", "with a permission"],
 )
 def test_tools_cost_a_bounded_number_of_queries(
@@ -400,7 +400,7 @@ def test_tools_cost_a_bounded_number_of_queries(
     queries: int,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    """S50: user, settings, and permissions where a tool needs one."""
+    """S50: user, agents, settings, and permissions where a tool needs one."""
     profile = factories.make_profile(tools=listed)
     user = factories.make_user()
 

@@ -496,8 +496,8 @@ def test_a_card_asks_the_same_queries_for_any_number_of_calls(
     run = to_approve(*["write"] * count)
     factories.make_task(run=run)
 
-    # Session, user, the run, its task, settings of tools.
-    with django_assert_num_queries(5):
+    # Session, user, the run, its task, remote agents, settings of tools.
+    with django_assert_num_queries(6):
         browser.get(card_of(run))
 
 
