@@ -61,7 +61,10 @@ class TooMuch:
 
 
 class TaskSoFar:
-    def __init__(self) -> None:
+    """`answered` is the mark of the question that was answered last."""
+
+    def __init__(self, *, answered: str = "") -> None:
+        self._answered = answered
         # Without artifacts and history: those are kept beside it, these not at all.
         self._task: types.Task | None = None
         self._chunks: dict[str, list[types.Artifact]] = {}
@@ -85,7 +88,9 @@ class TaskSoFar:
         """Whether no further event is needed, or none is taken any more."""
         if self._problem or self._message:
             return True
-        return self._task is not None and self._task.status.state in _ENDS
+        if self._task is None or self._task.status.state not in _ENDS:
+            return False
+        return not outcomes.is_answered(self._task.status, self._answered)
 
     def take(self, result: JSONValue, *, event_id: str = "") -> Notes:
         """One event, a StreamResponse; what was passed over, for the log.
@@ -116,7 +121,7 @@ class TaskSoFar:
             return self._message
         if self._task is None:
             return Cut()
-        outcome = outcomes.of_task(self._whole(self._task))
+        outcome = outcomes.of_task(self._whole(self._task), answered=self._answered)
         if isinstance(outcome, Working):
             return Cut(task_id=outcome.task_id, context_id=outcome.context_id)
         return outcome

@@ -33,11 +33,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from a2a_client.outcomes import Asks
     from agent_runs.models import AgentRun
-    from agent_runs.questions import Question
 
 # Where a call may come to from the outside: the message is under way, or the agent works.
 UNDER_WAY = frozenset({CallState.SENDING, CallState.WORKING})
+
+# Of what makes a question's key its own; the question's mark stands before it.
+_LENGTH_OF_OWN = 32
 
 CRASHED = "crashed"
 LOST = (
@@ -139,7 +142,6 @@ def begin_answer(call: RemoteCall) -> bool:
         now=now,
         deadline_at=call.deadline_at + (now - call.state_changed_at),
         message_id=str(uuid.uuid4()),
-        question_key="",
     )
 
 
@@ -153,20 +155,25 @@ def working(call: RemoteCall, *, due_in: timedelta | None) -> bool:
     return _move(call, UNDER_WAY, CallState.WORKING, now=now, due_at=due_at)
 
 
-def asks(call: RemoteCall, question: Question, remote_id: str = "") -> bool:
+def asks(call: RemoteCall, asked: Asks) -> bool:
     """Its question has a key of its own, so that no earlier answer is taken for it.
 
-    `remote_id` is the agent's name for the question, where it gave one.
+    The key begins with the question's mark, which tells it when it comes again.
     """
-    text = stored.dump_question(question)
+    text = stored.dump_question(asked.question)
     return _move(
         call,
         UNDER_WAY,
         CallState.ASKING,
         question=field_of(RemoteCall, "question").seal(call.pk, text),
-        question_key=uuid.uuid4().hex,
-        remote_question_id=remote_id,
+        question_key=f"{asked.mark}{uuid.uuid4().hex}",
+        remote_question_id=asked.question_id,
     )
+
+
+def answered_mark(call: RemoteCall) -> str:
+    """The mark of the question that was answered last, "" where there is none."""
+    return call.question_key[:-_LENGTH_OF_OWN]
 
 
 def completed(call: RemoteCall, text: str) -> bool:

@@ -13,6 +13,7 @@ those that the agent gave, unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,7 @@ NOTHING_TOLD: Final = "The agent completed the task and told no result."
 UNKNOWN_STATE: Final = "status.state: It is missing or not known; the task goes on."
 
 _LONGEST_NAME: Final = 200
+_LENGTH_OF_MARK: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,15 @@ class Ended(_Outcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asks(_Outcome):
-    """`question_id` is what an answer may name, "" where the agent named none."""
+    """`question_id` is what an answer may name, "" where the agent named none.
+
+    `mark` is the same whenever this very asking is told, "" where nothing tells it from
+    another one.
+    """
 
     question: Question
     question_id: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,24 +93,44 @@ Outcome = Finished | Ended | Asks | NeedsAuth | Working
 OUTCOMES: Final = (Finished, Ended, Asks, NeedsAuth, Working)
 
 
-def of_send_result(result: JSONValue) -> tuple[Outcome, tuple[str, ...]]:
-    """The result of SendMessage, with notes. Raises RemoteError."""
+def of_send_result(
+    result: JSONValue, *, answered: str = ""
+) -> tuple[Outcome, tuple[str, ...]]:
+    """The result of SendMessage, with notes. Raises RemoteError.
+
+    `answered` is the mark of the question that was answered last.
+    """
     response, notes = proto_json.read_lenient(types.SendMessageResponse, result)
     if response.task is not None:
-        return of_task(response.task), notes + notes_on(response.task)
+        found = of_task(response.task, answered=answered)
+        return found, notes + notes_on(response.task)
     if response.message is not None:
         return of_message(response.message), notes
     raise RemoteError(code=ErrorCode.INVALID_AGENT_RESPONSE)
 
 
-def of_task_result(result: JSONValue) -> tuple[Outcome, tuple[str, ...]]:
+def of_task_result(
+    result: JSONValue, *, answered: str = ""
+) -> tuple[Outcome, tuple[str, ...]]:
     """The result of GetTask or CancelTask, with notes. Raises RemoteError."""
     task, notes = proto_json.read_lenient(types.Task, result)
-    return of_task(task), notes + notes_on(task)
+    return of_task(task, answered=answered), notes + notes_on(task)
 
 
-def of_task(task: types.Task) -> Outcome:
+def of_task(task: types.Task, *, answered: str = "") -> Outcome:
+    if is_answered(task.status, answered):
+        return _working(task)
     return _READERS.get(task.status.state, _working)(task)
+
+
+def is_answered(status: types.TaskStatus, answered: str) -> bool:
+    """Whether it asks what was answered already.
+
+    Agents tell a task as it stood before they have looked at the answer; the JavaScript
+    SDK makes theirs begin with that.
+    """
+    is_asking = status.state is TaskState.TASK_STATE_INPUT_REQUIRED
+    return is_asking and answered != "" and _mark(status) == answered
 
 
 def of_message(message: types.Message) -> Finished:
@@ -152,9 +179,19 @@ def _asks(task: types.Task) -> Asks:
     return Asks(
         question=question,
         question_id=question_id,
+        mark=_mark(task.status),
         task_id=task.id,
         context_id=task.context_id,
     )
+
+
+def _mark(status: types.TaskStatus) -> str:
+    message_id = status.message.message_id if status.message else ""
+    moment = status.timestamp.isoformat() if status.timestamp else ""
+    if not message_id and not moment:
+        return ""
+    told = "\n".join([message_id, moment, parts.of_message(status.message)])
+    return sha256(told.encode()).hexdigest()[:_LENGTH_OF_MARK]
 
 
 def _needs_auth(task: types.Task) -> NeedsAuth:

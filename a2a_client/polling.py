@@ -115,7 +115,9 @@ def _read(call: RemoteCall, judgement: Judgement) -> Outcome | None:
     if not isinstance(judgement, Accepted):
         return None
     try:
-        found, notes = outcomes.of_task_result(judgement.result)
+        found, notes = outcomes.of_task_result(
+            judgement.result, answered=ledger.answered_mark(call)
+        )
     except RemoteError:
         return None
     recording.note(call, notes)

@@ -64,7 +64,9 @@ def reply_to_message(call: RemoteCall, reply: Judgement) -> bool:
 
 def _accepted(call: RemoteCall, reply: Accepted) -> bool:
     try:
-        found, notes = outcomes.of_send_result(reply.result)
+        found, notes = outcomes.of_send_result(
+            reply.result, answered=ledger.answered_mark(call)
+        )
     except RemoteError:
         return _unknown(call, UNREADABLE)
     note(call, notes)
@@ -81,7 +83,7 @@ def outcome(call: RemoteCall, found: Outcome) -> bool:
         code = found.state.removeprefix("TASK_STATE_").lower()
         return _failed(call, code, found)
     if isinstance(found, Asks):
-        return ledger.asks(call, found.question, found.question_id)
+        return ledger.asks(call, found)
     if isinstance(found, NeedsAuth):
         logger.warning("agent asks for authorization", extra=_facts(call))
         return _failed(call, AUTH_REQUIRED, found)

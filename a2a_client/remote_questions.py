@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WORDLESS: Final = "The agent asks for something and does not say what."
 
-_LONGEST_ID: Final = 255
+_LONGEST_ID: Final = 200
 
 
 def read(message: Message | None) -> tuple[Question, str]:

@@ -25,7 +25,7 @@ async def follow(
     call: RemoteCall, request: SendMessageRequest, *, audit: Audit
 ) -> None:
     """Send what was committed as `sending`, once, and record what the stream came to."""
-    so_far = TaskSoFar()
+    so_far = TaskSoFar(answered=ledger.answered_mark(call))
     seconds = await sync_to_async(ledger.seconds_left)(call)
     async with transport.stream(
         call.agent, "SendStreamingMessage", request, audit=audit, seconds=seconds

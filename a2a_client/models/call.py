@@ -84,7 +84,8 @@ class RemoteCall(models.Model):
     request = EncryptedTextField()
     result = EncryptedTextField(null=True)
     question = EncryptedTextField(null=True)
-    # What the answer to the open question is kept under; a new one for every question.
+    # What the answer to the open question is kept under; a new one for every question,
+    # and the last one's after its answer has left.
     question_key = models.CharField(max_length=64, blank=True)
     # The agent's own name for its question, where it gave one.
     remote_question_id = models.CharField(max_length=200, blank=True)

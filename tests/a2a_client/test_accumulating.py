@@ -51,6 +51,21 @@ HELLO = (
 )
 
 
+def test_a_question_that_was_answered_ends_no_stream() -> None:
+    """C8: the agent begins with the task as it stood."""
+    asks = told(snapshot("INPUT_REQUIRED", say="Why?")).settled()
+    assert isinstance(asks, Asks)
+    so_far = TaskSoFar(answered=asks.mark)
+
+    so_far.take(snapshot("INPUT_REQUIRED", say="Why?"))
+    has_ended, settled = so_far.is_over, so_far.settled()
+    so_far.take(status("COMPLETED", say="So."))
+
+    assert not has_ended
+    assert settled == Cut(**IDS)
+    assert text_of(so_far) == "So."
+
+
 def test_chunks_are_put_together_once() -> None:
     """B114."""
     whole = agents.artifact("Hello, world!", id_="a1")

@@ -154,7 +154,8 @@ def test_a_question_found_by_a_poll_is_asked(peer: Peer) -> None:
 
 def test_each_question_has_an_answer_of_its_own(peer: Peer) -> None:
     """C8, T9: the same words again are another question."""
-    peer.on("SendMessage", sends(ASKING), sends(ASKING), sends(DONE))
+    again = agents.task(status=ASKING["status"] | {"timestamp": "2026-01-01T00:00:00Z"})
+    peer.on("SendMessage", sends(ASKING), sends(again), sends(DONE))
     step = delegating(peer)
 
     first = step.go()
@@ -167,6 +168,25 @@ def test_each_question_has_an_answer_of_its_own(peer: Peer) -> None:
     assert ended == ModelAnswer(text="done")
     texts = [sent.params["message"]["parts"] for sent in peer.of("SendMessage")]
     assert texts == [[{"text": TASK}], [{"text": "1999"}], [{"text": "2001"}]]
+
+
+def test_a_question_that_was_answered_is_not_asked_again(peer: Peer) -> None:
+    """C8: an agent tells the task as it stood before it has looked at the answer."""
+    peer.on("SendMessage", sends(ASKING))
+    peer.on("GetTask", scripts.result(ASKING), scripts.result(DONE))
+    step = delegating(peer)
+
+    step.go()
+    step.answer("1999")
+    waits = step.go()
+    step.poll()
+    still = step.run.state
+    step.poll()
+    ended = step.go()
+
+    assert waits.target == still == RunState.WAITING_FOR_REMOTE
+    assert ended == ModelAnswer(text="done")
+    assert peer.count("SendMessage") == 2
 
 
 def test_a_new_step_has_a_context_and_a_task_of_its_own(peer: Peer) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -90,8 +91,52 @@ def test_the_words_of_an_end_are_bounded() -> None:
 def test_a_task_may_ask() -> None:
     """C8."""
     assert outcome_of(agents.task("INPUT_REQUIRED", say="Why?")) == Asks(
-        question=Question(text="Why?"), **IDS
+        question=Question(text="Why?"), mark=ANY, **IDS
     )
+
+
+def asked(text: str = "Why?", moment: str = "", **members: Any) -> dict[str, Any]:
+    status: dict[str, Any] = {"message": agents.message(text, **members)}
+    if moment:
+        status["timestamp"] = moment
+    return agents.task(status={"state": "TASK_STATE_INPUT_REQUIRED"} | status)
+
+
+def mark_of(document: dict[str, Any]) -> str:
+    outcome = outcome_of(document)
+    assert isinstance(outcome, Asks)
+    return outcome.mark
+
+
+def test_a_question_that_was_answered_is_not_asked_again() -> None:
+    """C8: the agent has not looked at the answer yet."""
+    first = asked(moment="2026-01-01T00:00:00Z")
+    answered = mark_of(first)
+    works = Working(state=TaskState.TASK_STATE_INPUT_REQUIRED, **IDS)
+
+    assert outcomes.of_task_result(first, answered=answered) == (works, ())
+    assert outcomes.of_send_result({"task": first}, answered=answered) == (works, ())
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        asked(messageId="n"),
+        asked(moment="2026-01-01T00:00:01Z"),
+        asked("Why not?"),
+    ],
+    ids=["message", "moment", "words"],
+)
+def test_another_asking_has_another_mark(later: dict[str, Any]) -> None:
+    """T9: the same words again are another question."""
+    assert mark_of(later) != mark_of(asked())
+
+
+def test_an_asking_that_nothing_tells_from_another_has_no_mark() -> None:
+    nameless = agents.task("INPUT_REQUIRED")
+
+    assert mark_of(nameless) == ""
+    assert isinstance(outcomes.of_task_result(nameless, answered="")[0], Asks)
 
 
 def test_a_task_may_want_a_sign_in() -> None:

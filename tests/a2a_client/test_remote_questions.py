@@ -114,7 +114,7 @@ def test_details_that_are_no_text_are_none(details: Any) -> None:
     assert question == choice("Which?", ["News", "Sports"], allow_free_text=False)
 
 
-@pytest.mark.parametrize("id_", [None, 5, "x" * 256])
+@pytest.mark.parametrize("id_", [None, 5, "x" * 201])
 def test_an_id_that_is_none_is_left_out(id_: Any) -> None:
     assert read(told(questionId=id_))[1] == ""
 
