@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import async_to_sync
@@ -27,7 +28,7 @@ from a2a_client.models import (
 from a2a_client.replies import TASK_NOT_FOUND, Accepted, NotAccepted
 from a2a_client.transport import Audit
 from a2a_protocol.errors import RemoteError
-from agent_runs import clock, delegations, registries
+from agent_runs import clock, delegations, registries, retention, workers
 from agent_runs.models import RunState
 from agent_runs.models.run import TERMINAL_STATES
 from agent_runs.registries import PeriodicJob
@@ -57,7 +58,11 @@ LATE = "The agent had not finished by the deadline. The task was canceled."
 def register_jobs() -> None:
     """Without the role nothing leaves, but what it left behind is still looked after."""
     asking = (("remote-poll", 2, poll), ("remote-cancel", 5, cancel))
-    tidying = (("remote-tidy", 5, tidy), ("remote-reduce", 60, reduce))
+    tidying = (
+        ("remote-tidy", 5, tidy),
+        ("remote-reduce", 60, reduce),
+        ("remote-retention", 24 * 3600, purge),
+    )
     for name, seconds, run in (*(asking if conf.is_enabled() else ()), *tidying):
         registries.register_periodic_job(
             PeriodicJob(name=name, interval=timedelta(seconds=seconds), run=run)
@@ -143,9 +148,10 @@ def _wake_forgotten() -> None:
     found = calls.order_by("state_changed_at").values_list(
         "pk", "run_id", "run__waiting_id"
     )
-    for pk, run_id, waiting_id in found[:_BATCH]:
-        if waiting_id == str(pk):
-            delegations.wake(run_id, waiting_id)
+    # Beside them are the earlier calls of those runs, in whatever number.
+    waits = ((run_id, waiting) for pk, run_id, waiting in found if waiting == str(pk))
+    for run_id, waiting_id in islice(waits, _BATCH):
+        delegations.wake(run_id, waiting_id)
 
 
 def _abandon_orphans() -> None:
@@ -208,6 +214,18 @@ def reduce() -> None:
     for call in ended[:_BATCH]:
         if call.run is not None:
             ledger.reduce(call, call.run.current_level)
+
+
+# --- Forgetting -----------------------------------------------------------------------
+
+
+def purge() -> None:
+    """Delete ended calls without a run as runs are; those of runs go with them (R18)."""
+    before = clock.database_now() - retention.retention()
+    old = RemoteCall.objects.filter(run=None, ended_at__lt=before)
+    while keys := list(old.values_list("pk", flat=True)[: retention.CHUNK]):
+        RemoteCall.objects.filter(pk__in=keys).delete()
+        workers.beat()
 
 
 # --- Taking and asking --------------------------------------------------------------------
