@@ -6,8 +6,9 @@ restart. Nothing of it is there while the client role is off.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from a2a_client import conf, delegation, importing, words
 from a2a_client.models import RemoteAgent
 from agent_runs.effects import Effect
+from agent_runs.tools import contract
 from agent_runs.tools.contract import Tool
 
 if TYPE_CHECKING:
@@ -23,10 +25,14 @@ if TYPE_CHECKING:
     from a2a_protocol.types import AgentCard, AgentSkill
     from agent_runs.tools.contract import ToolCall
 
+logger = logging.getLogger(__name__)
+
 GROUP = "Remote agents"
 LONGEST_TASK = 50_000
 _LONGEST_DESCRIPTION = 2_000
 _LONGEST_SKILL = 300
+# As the column holds it.
+_LONGEST_SKILL_ID = 200
 _MOST_SKILLS = 50
 
 
@@ -37,7 +43,15 @@ def tools() -> Iterable[Tool]:
     agents = RemoteAgent.objects.filter(is_enabled=True).exclude(interface_url="")
     agents = agents.prefetch_related("allowances").order_by("identifier")
     members = _Members()
-    return [_tool(agent, members) for agent in agents]
+    return [_tool(agent, members) for agent in agents if _has_name(agent)]
+
+
+def _has_name(agent: RemoteAgent) -> bool:
+    """An identifier that went past the form's rule takes no other tool away (P6)."""
+    is_name = contract.is_tool_name(agent.tool_name)
+    if not is_name:
+        logger.error("remote agent is no tool", extra={"agent_id": agent.pk})
+    return is_name
 
 
 def _tool(agent: RemoteAgent, members: _Members) -> Tool:
@@ -46,7 +60,7 @@ def _tool(agent: RemoteAgent, members: _Members) -> Tool:
     return Tool(
         name=agent.tool_name,
         description=_description(agent, skills),
-        parameters=_parameters([skill.id for skill in skills]),
+        parameters=_parameters(agent, [skill.id for skill in skills]),
         effect=Effect.NON_IDEMPOTENT_WRITE,
         delegate=partial(delegation.delegate, agent),
         preview=partial(_preview, agent),
@@ -86,11 +100,15 @@ class _Members:
 
 
 def _skills(agent: RemoteAgent) -> list[AgentSkill]:
-    """Those of the card that may be asked for."""
+    """Those of the card that may be asked for, and whose ids a model can be told."""
     card = _card(agent)
     allowed = set(agent.allowed_skills)
     skills = [s for s in card.skills if s.id in allowed or not allowed] if card else []
-    return skills[:_MOST_SKILLS]
+    return [skill for skill in skills if _is_plain(skill.id)][:_MOST_SKILLS]
+
+
+def _is_plain(skill: str) -> bool:
+    return bool(skill) and words.one_line(skill, _LONGEST_SKILL_ID) == skill
 
 
 def _card(agent: RemoteAgent) -> AgentCard | None:
@@ -109,10 +127,13 @@ def _description(agent: RemoteAgent, skills: Iterable[AgentSkill]) -> str:
     return words.lines("\n".join(lines), _LONGEST_DESCRIPTION)
 
 
-def _parameters(skills: Collection[str]) -> type[BaseModel]:
-    skill: Any = str
-    if skills:
-        skill = Literal[tuple(skills)]
+def _parameters(agent: RemoteAgent, skills: Collection[str]) -> type[BaseModel]:
+    """Of an agent whose skills are limited, one of them has to be asked for."""
+    skill: Any = Annotated[str, Field(max_length=_LONGEST_SKILL_ID)]
+    # Allowed ones that the card lacks by now are no reason to ask for others.
+    if named := tuple(skills) or tuple(agent.allowed_skills):
+        skill = Literal[named]
+    is_limited = bool(agent.allowed_skills)
     return create_model(
         "Task",
         __config__=ConfigDict(extra="forbid"),
@@ -125,8 +146,11 @@ def _parameters(skills: Collection[str]) -> type[BaseModel]:
             ),
         ),
         skill=(
-            skill | None,
-            Field(default=None, description="The skill of the agent to ask for."),
+            skill if is_limited else skill | None,
+            Field(
+                default=... if is_limited else None,
+                description="The skill of the agent to ask for.",
+            ),
         ),
     )
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z0-9_]{1,64}\Z")
 
 
+def is_tool_name(name: str) -> bool:
+    return bool(_NAME.match(name))
+
+
 class ToolError(Exception):
     """The call cannot be done; the sentence is shown to the model."""
 
@@ -99,7 +103,7 @@ class Tool:
     enabled_by_default: bool | None = None
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
+        if not is_tool_name(self.name):
             raise ValueError(f"{self.name!r} is no tool name")
         acts = self.execute, self.write, self.question, self.delegate
         if sum(map(bool, acts)) != 1:
