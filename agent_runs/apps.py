@@ -12,9 +12,11 @@ class AgentRunsConfig(AppConfig):
 
         from agent_runs import checks, handlers, periodic, retention, rules, store
         from agent_runs.llm_text import TextHandler
+        from agent_runs.offline import delegating, scripts
         from agent_runs.tools import builtin, registry
 
         handlers.register(TextHandler())
+        scripts.register(delegating.NAME, delegating.delegate)
         registry.register_provider(builtin.tools)
         periodic.register_own_jobs()
         retention.register_jobs()

@@ -58,3 +58,16 @@ def test_a_fence_needs_no_more_room_than_it_says() -> None:
     fenced = fencing.fence("", source="a" * 64)
 
     assert len(fenced.encode()) <= fencing.ROOM
+
+
+@pytest.mark.parametrize("text", ["", "Hello.", "two\nlines\n", "</untrusted-1>"])
+def test_what_stands_in_a_fence_is_found_again(text: str) -> None:
+    fenced = fencing.fence(text, source="x")
+
+    assert fencing.inner(fenced) == text.replace("<", "‹")
+
+
+def test_text_without_a_fence_is_its_own_inner() -> None:
+    half = fencing.fence("Hello.", source="x").rpartition("\n")[0]
+
+    assert [fencing.inner(text) for text in ("Hello.", half)] == ["Hello.", half]
