@@ -14,8 +14,12 @@
 #   make conformance-server
 #                 what conformance kits drive; PROFILE, PORT, TOKEN, DEDUPLICATE choose
 
+# Not from the environment, where some shells keep the machine's name.
+HOST = 127.0.0.1
 PORT ?=
 DATA_DIR ?= var
+# on: what is served may call agents at loopback addresses of this machine; for trials.
+LOOPBACK_AGENTS = off
 VENV ?= .venv
 PYTEST_OPTIONS ?=
 ARGS ?=
@@ -47,14 +51,16 @@ endef
 help:
 	@sed -n 's/^#   //p' Makefile
 
+PLACE = --host "$(HOST)" --port "$(or $(PORT),8000)" --data-dir "$(DATA_DIR)" \
+    --loopback-agents "$(LOOPBACK_AGENTS)"
+
 run:
 	$(call environment,run)
-	@exec $(BIN)/python -m a2a_project.run --port "$(or $(PORT),8000)" --data-dir "$(DATA_DIR)"
+	@exec $(BIN)/python -m a2a_project.run $(PLACE)
 
 manage:
 	$(call environment,run)
-	@$(BIN)/python -m a2a_project.local --port "$(or $(PORT),8000)" --data-dir "$(DATA_DIR)" \
-	    $(ARGS)
+	@$(BIN)/python -m a2a_project.local $(PLACE) $(ARGS)
 
 test: environment
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)

@@ -8,14 +8,13 @@ stop or when one of them ends. It listens on the loopback address only.
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import os
-import shlex
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import django
 from django.conf import settings
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
+    from a2a_project.local import Place
     from a2a_server.demo import Demo
 
 # Without quotation marks, since it stands in a line for the shell.
@@ -78,10 +78,16 @@ def prepare_installation() -> Demo:
 # --- Readiness ------------------------------------------------------------------------
 
 
-async def check_port(port: int) -> None:
+async def check_port(place: Place) -> None:
+    host, port = place.host, place.port
     try:
-        server = await asyncio.start_server(lambda *_: None, local.HOST, port)
+        server = await asyncio.start_server(lambda *_: None, host, port)
     except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise local.RunError(
+                f"This machine has no address {host} yet. On macOS and BSD this adds it: "
+                f"sudo ifconfig lo0 alias {host}"
+            ) from error
         reason = os.strerror(error.errno) if error.errno else "it cannot be opened"
         raise local.RunError(
             f"Port {port} cannot be used ({reason}). Another one: make run PORT=8001"
@@ -90,15 +96,14 @@ async def check_port(port: int) -> None:
     await server.wait_closed()
 
 
-async def get_status(port: int, path: str) -> int:
+async def get_status(place: Place, path: str) -> int:
     """The status of one GET on this machine, 0 while nothing answers."""
     try:
-        reader, writer = await asyncio.open_connection(local.HOST, port)
+        reader, writer = await asyncio.open_connection(place.host, place.port)
     except OSError:
         return 0
-    request = (
-        f"GET {path} HTTP/1.1\r\nHost: {local.HOST}:{port}\r\nConnection: close\r\n\r\n"
-    )
+    host = f"{place.host}:{place.port}"
+    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
     writer.write(request.encode("ascii"))
     try:
         line = await reader.readline()
@@ -120,10 +125,10 @@ def worker_beats(since: datetime) -> bool:
         connections.close_all()
 
 
-async def become_ready(port: int, since: datetime) -> None:
+async def become_ready(place: Place, since: datetime) -> None:
     while not await asyncio.to_thread(worker_beats, since):
         await asyncio.sleep(_LOOK_EVERY)
-    while await get_status(port, "/a2a/.well-known/agent-card.json") != 200:
+    while await get_status(place, "/a2a/.well-known/agent-card.json") != 200:
         await asyncio.sleep(_LOOK_EVERY)
 
 
@@ -149,16 +154,17 @@ _REPLACED = """
               The demo client's token was changed meanwhile; a new one was issued."""
 
 
-def manage_line(command: str, folder: Path, base_url: str) -> str:
-    """With the port and the folder, where they are not the usual ones."""
-    port = urlsplit(base_url).port
-    given = [f"PORT={port}"] if port not in {None, local.USUAL_PORT} else []
-    if folder != Path("var").resolve():
-        given.append(shlex.quote(f"DATA_DIR={folder}"))
-    return " ".join(["make manage", *given, f'ARGS="{command}"'])
+_CALLS_LOOPBACK = """
+  Mind        LOOPBACK_AGENTS: runs may call agents at addresses such as
+              http://127.0.0.2:8001, and error pages show source and data (DEBUG)."""
 
 
-def banner(demo: Demo, folder: Path) -> str:
+def manage_line(command: str, place: Place) -> str:
+    """With the options that are not the usual ones."""
+    return " ".join(["make manage", *place.given(), f'ARGS="{command}"'])
+
+
+def banner(demo: Demo, place: Place) -> str:
     password = demo.admin_password or "(as it was set in the admin)"
     return f"""
 The gateway serves on this machine. Ctrl-C stops it.
@@ -168,11 +174,12 @@ The gateway serves on this machine. Ctrl-C stops it.
   Agent card  {demo.card_url}
   Skills      {", ".join(demo.skill_ids)}
   Token       {demo.token}{_REPLACED if demo.is_token_replaced else ""}
-  Kept in     {folder} (demo.json, database, web.log, worker.log)
+  Kept in     {place.folder} (demo.json, database, web.log, worker.log)\
+{_CALLS_LOOPBACK if place.calls_loopback else ""}
 
 Make a client of your own in the admin; this issues its token:
 
-{manage_line("a2a_client_token NAME", folder, demo.base_url)}
+{manage_line("a2a_client_token NAME", place)}
 
 Send a message and wait for the result:
 
@@ -195,21 +202,20 @@ in the admin.
 # --- The whole ------------------------------------------------------------------------
 
 
-async def serve(
-    demo: Demo, folder: Path, port: int, environment: dict[str, str]
-) -> int:
+async def serve(demo: Demo, place: Place, environment: dict[str, str]) -> int:
     """Run until a signal comes (0) or a process ends by itself (1)."""
+    folder = place.folder
     told, hurry = listen_to_signals()
     since = await asyncio.to_thread(_now)
     started = [
         await children.start(
-            "web", launch.web(port, host=local.HOST), folder, environment
+            "web", launch.web(place.port, host=place.host), folder, environment
         ),
         await children.start("worker", launch.sweep(), folder, environment),
     ]
     try:
-        ready = become_ready(port, since)
-        return await watch(started, told, ready, lambda: _tell(demo, folder))
+        ready = become_ready(place, since)
+        return await watch(started, told, ready, lambda: _tell(demo, place))
     except TimeoutError:
         raise local.RunError(
             f"Not ready within {READY_SECONDS:.0f} s; see {folder}."
@@ -240,8 +246,8 @@ async def watch(
     )
 
 
-def _tell(demo: Demo, folder: Path) -> None:
-    sys.stdout.write(banner(demo, folder))
+def _tell(demo: Demo, place: Place) -> None:
+    sys.stdout.write(banner(demo, place))
     sys.stdout.flush()
 
 
@@ -271,24 +277,24 @@ def listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
     return told, hurry
 
 
-def run(port: int, folder: Path) -> int:
-    local.prepare_folder(folder)
-    with local.locked(folder, port):
-        asyncio.run(check_port(port))
-        told = local.settings_of(folder, port)
+def run(place: Place) -> int:
+    local.prepare_folder(place.folder)
+    with local.locked(place):
+        asyncio.run(check_port(place))
+        told = local.settings_of(place)
         environment = os.environ | told
         sys.stdout.write("Starting …\n")
         sys.stdout.flush()
         # This process only prepares and watches; what it would log is not for the
         # terminal.
         os.environ.update(told, LOG_LEVEL="WARNING")
-        return asyncio.run(serve(prepare_installation(), folder, port, environment))
+        return asyncio.run(serve(prepare_installation(), place, environment))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = local.options("run").parse_args(arguments)
     try:
-        return run(options.port, options.data_dir.resolve())
+        return run(local.place_of(options))
     except local.RunError as error:
         sys.stderr.write(f"{error}\n")
         return 1

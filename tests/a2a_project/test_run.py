@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from a2a_project import children, local, run
+from a2a_project.local import Place
 from a2a_server.demo import Demo
 from tests import conftest, processes
 
@@ -32,20 +33,32 @@ DEMO = Demo(
     admin_user="admin",
     admin_password="secret",
 )
+USUAL = Place(folder=Path("var").resolve())
+ELSEWHERE = Place(folder=Path("/my data"), host="127.0.0.2")
 
 
 # --- Ports ----------------------------------------------------------------------------
 
 
 async def test_says_that_a_port_is_taken() -> None:
-    server = await asyncio.start_server(lambda *_: None, local.HOST, 0)
+    server = await asyncio.start_server(lambda *_: None, ELSEWHERE.host, 0)
     port = server.sockets[0].getsockname()[1]
 
     async with server:
         with pytest.raises(local.RunError, match=f"Port {port} cannot be used"):
-            await run.check_port(port)
+            await run.check_port(dataclasses.replace(ELSEWHERE, port=port))
+        await run.check_port(Place(folder=ELSEWHERE.folder, port=port))
 
 
+async def test_says_how_a_machine_gets_the_address() -> None:
+    """Only Linux has all of 127.0.0.0/8; here an address that no machine has."""
+    place = Place(folder=ELSEWHERE.folder, host="192.0.2.1", port=8001)
+
+    with pytest.raises(local.RunError, match=r"ifconfig lo0 alias 192\.0\.2\.1$"):
+        await run.check_port(place)
+
+
+@pytest.mark.allow_hosts(["127.0.0.2"])
 async def test_reads_the_status_of_an_answer() -> None:
     async def answer(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -54,16 +67,19 @@ async def test_reads_the_status_of_an_answer() -> None:
         writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         writer.close()
 
-    server = await asyncio.start_server(answer, local.HOST, 0)
+    server = await asyncio.start_server(answer, ELSEWHERE.host, 0)
+    port = server.sockets[0].getsockname()[1]
 
     async with server:
-        status = await run.get_status(server.sockets[0].getsockname()[1], "/")
+        status = await run.get_status(dataclasses.replace(ELSEWHERE, port=port), "/")
 
     assert status == 204
 
 
 async def test_takes_silence_for_no_answer() -> None:
-    assert await run.get_status(processes.free_port(), "/") == 0
+    place = Place(folder=ELSEWHERE.folder, port=processes.free_port())
+
+    assert await run.get_status(place, "/") == 0
 
 
 # --- Words ----------------------------------------------------------------------------
@@ -83,52 +99,65 @@ def test_prints_a_line_for_every_skill_that_is_told_of() -> None:
     """O1."""
     drafting = dataclasses.replace(DEMO, skill_ids=(*DEMO.skill_ids, "article"))
 
-    lines = [_curls(run.banner(demo, Path("/data"))) for demo in (DEMO, drafting)]
+    lines = [_curls(run.banner(demo, USUAL)) for demo in (DEMO, drafting)]
 
     assert [len(each) for each in lines] == [1, 2]
     assert '"article"' in lines[1][1]
 
 
 def test_tells_everything_one_needs() -> None:
-    text = run.banner(DEMO, Path("/data"))
+    text = run.banner(DEMO, ELSEWHERE)
 
-    for part in (DEMO.admin_url, "admin / secret", DEMO.card_url, DEMO.token, "/data"):
+    for part in (
+        DEMO.admin_url,
+        "admin / secret",
+        DEMO.card_url,
+        DEMO.token,
+        "/my data",
+    ):
         assert part in text
 
 
 def test_tells_how_a_client_of_ones_own_gets_its_token() -> None:
     """O1, S20."""
-    elsewhere = run.banner(DEMO, Path("/my data"))
-    usual = run.banner(DEMO, Path("var").resolve())
+    elsewhere = run.banner(DEMO, ELSEWHERE)
+    usual = run.banner(DEMO, USUAL)
 
-    words = ["make", "manage", "DATA_DIR=/my data", "ARGS=a2a_client_token NAME"]
-    assert words in [shlex.split(line) for line in _commands(elsewhere)]
-    assert [*words[:2], words[3]] in [shlex.split(line) for line in _commands(usual)]
+    command, options = (
+        "ARGS=a2a_client_token NAME",
+        ("HOST=127.0.0.2", "DATA_DIR=/my data"),
+    )
+    assert ["make", "manage", *options, command] in _split(elsewhere)
+    assert ["make", "manage", command] in _split(usual)
 
 
-def test_tells_the_port_where_it_is_not_the_usual_one() -> None:
-    """O1: the command is given the settings of what is served."""
-    demo = dataclasses.replace(DEMO, base_url="http://127.0.0.1:9000/a2a")
+def test_says_what_it_means_that_agents_on_loopback_may_be_called() -> None:
+    """E4."""
+    place = dataclasses.replace(USUAL, calls_loopback=True)
 
-    lines = _commands(run.banner(demo, Path("var").resolve()))
+    (line,) = (li for li in run.banner(DEMO, place).splitlines() if "Mind" in li)
+    usual = run.banner(DEMO, USUAL)
 
-    words = ["make", "manage", "PORT=9000", "ARGS=a2a_client_token NAME"]
-    assert words in [shlex.split(line) for line in lines]
+    assert "runs may call agents" in line
+    assert "DEBUG" in run.banner(DEMO, place)
+    assert "DEBUG" not in usual
+    assert "Mind" not in usual
 
 
 def test_tells_that_the_token_is_another_than_last_time() -> None:
     replaced = dataclasses.replace(DEMO, is_token_replaced=True)
 
-    assert "token was changed meanwhile" in run.banner(replaced, Path("/data"))
-    assert "token was changed meanwhile" not in run.banner(DEMO, Path("/data"))
+    assert "token was changed meanwhile" in run.banner(replaced, USUAL)
+    assert "token was changed meanwhile" not in run.banner(DEMO, USUAL)
 
 
 def _curls(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("curl ")]
 
 
-def _commands(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.startswith("make ")]
+def _split(text: str) -> list[list[str]]:
+    """The words of the lines for `make`."""
+    return [shlex.split(line) for line in text.splitlines() if line.startswith("make ")]
 
 
 # --- The whole ------------------------------------------------------------------------
@@ -171,7 +200,7 @@ def test_serves_until_it_is_told_to_stop_and_goes_on_next_time(
     line = runner.wait_for_line("^curl ", seconds=90)
     first = kept.read_text()
     article = runner.wait_for_line("^curl .*article", seconds=10)
-    answers = [_paste(line), _paste(line.replace(local.HOST, "localhost"))]
+    answers = [_paste(line), _paste(line.replace(local.USUAL_HOST, "localhost"))]
     asked = _paste(article)
     assert runner.stop() == 0
     assert _heartbeats(tmp_path) == 0
@@ -198,7 +227,7 @@ def _heartbeats(tmp_path: Path) -> int:
 def test_refuses_a_folder_that_is_served_before_it_touches_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with local.locked(tmp_path, 8123):
+    with local.locked(Place(folder=tmp_path, port=8123)):
         code = run.main([f"--port={processes.free_port()}", f"--data-dir={tmp_path}"])
 
     assert code == 1
