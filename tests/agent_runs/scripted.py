@@ -26,7 +26,7 @@ from tests import factories
 from tests.agent_runs.segments import claim, make_segment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from agent_runs.handlers import ModelAnswer
     from agent_runs.outcomes import Failed
@@ -120,6 +120,16 @@ class Toolbox:
     ) -> None:
         asked = question or Question(text="Which colour?")
         self._add(name, question=ask or (lambda arguments: asked), **values)
+
+    def add_delegation(
+        self, name: str, delegate: Callable[[ToolCall], Awaitable[Any]], **values: Any
+    ) -> None:
+        given = {
+            "delegate": delegate,
+            "effect": Effect.NON_IDEMPOTENT_WRITE,
+            "supports_workspaces": True,
+        }
+        self._add(name, **given | values)
 
     def _add(self, name: str, **values: Any) -> None:
         defaults: dict[str, Any] = {
