@@ -7,6 +7,7 @@ import pytest
 from agent_runs import suspending
 from agent_runs.models import EndReason, RunState
 from agent_runs.outcomes import Failed, Suspended
+from agent_runs.waiting import OpenDelegation
 from tests import factories
 from tests.agent_runs.segments import make_segment
 
@@ -69,4 +70,17 @@ def test_approvals_are_possible_where_nothing_may_be_kept(level: str) -> None:
     ended = suspending.for_approval(_segment(level), factories.make_approval())
 
     assert ended.event
+    assert ended.event.content is None
+
+
+@pytest.mark.parametrize("level", ["none", "full"])
+def test_a_delegation_suspends_the_run_whatever_may_be_kept(level: str) -> None:
+    """R15: its event has facts and no words."""
+    delegation = OpenDelegation(id="W1", tool="a2a_desk")
+
+    ended = suspending.for_delegation(_segment(level), delegation, {"tool": "a2a_desk"})
+
+    assert (ended.target, ended.waiting) == (RunState.WAITING_FOR_REMOTE, delegation)
+    assert ended.event
+    assert ended.event.facts == {"waiting": True, "tool": "a2a_desk"}
     assert ended.event.content is None

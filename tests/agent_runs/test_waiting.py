@@ -5,7 +5,7 @@ import pytest
 from agent_runs import waiting
 from agent_runs.contents import ContentsError
 from agent_runs.questions import Question
-from agent_runs.waiting import OpenApproval, ShownCall, open_approval
+from agent_runs.waiting import OpenApproval, OpenDelegation, ShownCall, open_approval
 from tests import factories
 
 
@@ -19,8 +19,9 @@ def _call(**values: str) -> ShownCall:
     [
         factories.make_question("Which?", "red", "blue"),
         open_approval([_call(), _call(call_id="c2", preview="")]),
+        OpenDelegation(id="W1", tool="a2a_desk"),
     ],
-    ids=["question", "approval"],
+    ids=["question", "approval", "delegation"],
 )
 def test_what_is_stored_is_read_back_the_same(found: waiting.Waiting) -> None:
     assert waiting.load(waiting.dump(found)) == found
@@ -33,6 +34,7 @@ def test_what_is_stored_is_read_back_the_same(found: waiting.Waiting) -> None:
         '{"format": 1}',
         '{"format": 1, "question": {"more": 1}}',
         '{"format": 1, "approval": {"calls": [{}]}}',
+        '{"format": 1, "delegation": {"id": "W1"}}',
     ],
 )
 def test_another_releases_text_is_not_guessed_at(text: str) -> None:
@@ -84,3 +86,7 @@ def test_details_stand_between_the_question_and_what_is_expected() -> None:
     asked = waiting.open_question(question, key="c1", asked_by=["c1"])
 
     assert waiting.as_text(asked) == "Which?\n\none\ntwo\n\nA text."
+
+
+def test_people_are_told_which_tool_a_run_waits_for() -> None:
+    assert waiting.as_text(OpenDelegation(id="W1", tool="a2a_desk")) == "a2a_desk"

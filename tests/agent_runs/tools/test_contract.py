@@ -7,7 +7,8 @@ from pydantic import BaseModel
 
 from agent_runs.effects import Effect
 from agent_runs.questions import Question
-from agent_runs.tools.contract import Tool, ToolCall, Written
+from agent_runs.tools.contract import Tool, ToolCall, Written, is_tool_name
+from agent_runs.tools.progress import Done, Progress
 
 
 class Arguments(BaseModel):
@@ -42,6 +43,7 @@ def test_the_schema_comes_from_the_typed_parameters() -> None:
 def test_refuses_a_name_that_providers_would_refuse(name: str) -> None:
     with pytest.raises(ValueError, match="no tool name"):
         _tool(name=name)
+    assert not is_tool_name(name)
 
 
 def test_the_effect_has_no_default() -> None:
@@ -56,6 +58,10 @@ def _write(call: ToolCall) -> Written:
     return Written(content="", writes=())
 
 
+async def _delegate(call: ToolCall) -> Progress:
+    return Done(content="")
+
+
 def _question(arguments: BaseModel) -> Question:
     return Question(text="Which?")
 
@@ -66,8 +72,9 @@ def _question(arguments: BaseModel) -> Question:
         {"execute": None},
         {"write": _write, "effect": Effect.IDEMPOTENT_WRITE},
         {"question": _question},
+        {"delegate": _delegate, "effect": Effect.IDEMPOTENT_WRITE},
     ],
-    ids=["nothing", "executes and writes", "executes and asks"],
+    ids=["nothing", "executes and writes", "executes and asks", "hands on as well"],
 )
 def test_a_tool_does_just_one_thing(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="just one"):
@@ -79,8 +86,9 @@ def test_a_tool_does_just_one_thing(given: dict[str, Any]) -> None:
     [
         ({"write": _write, "effect": Effect.READ_ONLY}, "only reads"),
         ({"question": _question, "effect": Effect.IDEMPOTENT_WRITE}, "it writes"),
+        ({"delegate": _delegate, "effect": Effect.READ_ONLY}, "only reads"),
     ],
-    ids=["writer", "question"],
+    ids=["writer", "question", "delegation"],
 )
 def test_the_effect_agrees_with_what_it_does(given: dict[str, Any], told: str) -> None:
     """T1."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from agent_runs.tools.contract import Tool, ToolCall
 from tests import factories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pytest_django import DjangoAssertNumQueries
     from pytest_django.fixtures import SettingsWrapper
@@ -98,6 +99,47 @@ def test_nobody_acts_as_a_user_who_is_not_fit_any_more(change: dict[str, bool]) 
     user = factories.make_user(**change)
 
     assert grants.fit_user(user.pk) is None
+
+
+def _admitting(*users: object) -> Iterator[list[list[object]]]:
+    """A tool that admits these; yields what it was asked."""
+    asked: list[list[object]] = []
+
+    def admits(keys: Collection[object]) -> set[object]:
+        asked.append(list(keys))
+        return set(keys) & set(users)
+
+    def tools() -> list[Tool]:
+        return [_tool("club", admits=admits)]
+
+    registry.register_provider(tools)
+    yield asked
+    registry.unregister_provider(tools)
+
+
+def test_a_tool_may_admit_some_users_only() -> None:
+    """T3: besides the permission."""
+    member, stranger = factories.make_user(), factories.make_user()
+    with contextmanager(_admitting)(member.pk):
+        assert set(grants.offered(["club"], member)) == {"club"}
+        assert grants.offered(["club"], stranger) == {}
+        told = grants.problems(grants.managed()["club"], stranger)
+
+    assert told == [
+        f"The technical user «{stranger.username}» is in none of the tool's groups."
+    ]
+
+
+def test_who_was_admitted_before_is_not_asked_about_again() -> None:
+    """Of many users at once."""
+    user = factories.make_user()
+    with contextmanager(_admitting)() as asked:
+        each = grants.managed()["club"]
+
+        assert grants.problems(each, user, admitted={user.pk}) == []
+        assert grants.problems(each, user, admitted=set()) != []
+
+    assert asked == []
 
 
 def test_nobody_acts_as_a_user_who_is_not_there() -> None:
