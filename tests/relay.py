@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 class Relay:
     """Runs in an event loop and thread of its own, so that it outlives a test's loop."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, cut_after: bytes = b"") -> None:
+        """Once the target has answered `cut_after`, every connection is cut, once."""
         self._target = host, port
+        self._cut_after = cut_after
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._flowing = asyncio.Event()
@@ -32,9 +34,13 @@ class Relay:
 
     @property
     def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def port(self) -> int:
         assert self._server
-        port = self._server.sockets[0].getsockname()[1]
-        return f"redis://127.0.0.1:{port}/0"
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -86,7 +92,8 @@ class Relay:
         self._writers |= both
         try:
             await asyncio.gather(
-                self._pass(reader, far_writer), self._pass(far_reader, writer)
+                self._pass(reader, far_writer),
+                self._pass(far_reader, writer, is_answer=True),
             )
         finally:
             self._writers -= both
@@ -94,11 +101,18 @@ class Relay:
                 each.close()
 
     async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        is_answer: bool = False,
     ) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
                 await self._flowing.wait()
                 writer.write(data)
                 await writer.drain()
+                if is_answer and self._cut_after and self._cut_after in data:
+                    self._cut_after = b""
+                    await self._cut()
         writer.close()

@@ -11,13 +11,24 @@ import pytest
 
 from tests import conftest
 from tests.conformance import serve, tokens
-from tests.interop.sdk import SDK, javascript_command, python_command
+from tests.interop.sdk import (
+    JAVASCRIPT_AGENT,
+    PYTHON_AGENT,
+    SDK,
+    Agent,
+    javascript_command,
+    python_command,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pytest_django.fixtures import SettingsWrapper
+
 _COMMANDS = {"python": python_command, "javascript": javascript_command}
+_ENVIRONMENT = {"PATH": os.environ["PATH"]}
+_AGENTS = {"python": PYTHON_AGENT, "javascript": JAVASCRIPT_AGENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +61,14 @@ def deduplicating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @contextmanager
 def _started(name: str) -> Iterator[SDK]:
-    command = _COMMANDS[name]()
+    with SDK(_installed(name, _COMMANDS[name]()), _ENVIRONMENT) as started:
+        yield started
+
+
+def _installed(name: str, command: list[str]) -> list[str]:
     if not command:
         conftest.missing_service(f"The {name} SDK is not installed: make interop.")
-    with SDK(command, {"PATH": os.environ["PATH"]}) as started:
-        yield started
+    return command
 
 
 # An SDK comes before the stand, which need not be started where there is none.
@@ -104,3 +118,24 @@ def python_sdk(python: SDK, served: Served) -> SDK:
 def javascript_sdk(javascript: SDK, served: Served) -> SDK:
     javascript.connect("client", served.origin, served.token)
     return javascript
+
+
+# --- The SDKs as our remote agents ----------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def agents(language: str) -> Iterator[Agent]:
+    """Agents on one SDK after the other."""
+    command = _installed(language, _COMMANDS[language](_AGENTS[language]))
+    with Agent(command, _ENVIRONMENT) as started:
+        yield started
+
+
+@pytest.fixture
+def delegates(settings: SettingsWrapper) -> None:
+    """The client role is on and reaches loopback, as in a trial on one machine."""
+    settings.A2A_CLIENT_ENABLED = True
+    settings.DEBUG = True
+    settings.A2A_EGRESS_ALLOW_LOOPBACK = True
+    # Under test 127.0.0.1 is a host of this installation, too.
+    settings.A2A_EGRESS_OWN_HOSTS = []

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PYTHON_DRIVER = Path(__file__).with_name("client_1_3.py")
 JAVASCRIPT_DRIVER = Path(__file__).with_name("client_1_3.mjs")
+PYTHON_AGENT = Path(__file__).with_name("agent_1_3.py")
+JAVASCRIPT_AGENT = Path(__file__).with_name("agent_1_3.mjs")
 
 
 class SDKError(Exception):
@@ -32,8 +34,8 @@ class SDKError(Exception):
         self.data = data
 
 
-class SDK:
-    """Clients are connected under a name, and call by it."""
+class Program:
+    """A program that takes orders: one JSON object a line in, one a line out."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -49,6 +51,23 @@ class SDK:
 
     def __exit__(self, *exception: object) -> None:
         self._process.communicate(timeout=20)
+
+    def _order(self, **order: Any) -> Any:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer = self._line()
+        if "error" in answer:
+            raise SDKError(**answer["error"])
+        return answer["result"]
+
+    def _line(self) -> Any:
+        assert self._process.stdout
+        return json.loads(self._process.stdout.readline())
+
+
+class SDK(Program):
+    """Clients are connected under a name, and call by it."""
 
     def resolve(self, url: str) -> dict[str, Any]:
         card: dict[str, Any] = self._order(do="resolve", url=url)
@@ -100,15 +119,33 @@ class SDK:
         body: str = self._order(do="sent")
         return body
 
-    def _order(self, **order: Any) -> Any:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        if "error" in answer:
-            raise SDKError(**answer["error"])
-        return answer["result"]
+
+class Agent(Program):
+    """Agents on one port; what they do is written down in `agent_1_3.py`.
+
+    `name` is one of «open», «bearer» and «key»; the two last want `SECRET`.
+    """
+
+    SECRET = "s3cret"
+
+    def __enter__(self) -> Self:
+        self.port: int = self._line()["port"]
+        return self
+
+    def base_url(self, name: str = "open") -> str:
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+    def card_url(self, name: str = "open") -> str:
+        return f"{self.base_url(name)}/.well-known/agent-card.json"
+
+    def go_on(self) -> None:
+        """Let every task complete that waits by now."""
+        self._order(do="go_on")
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Method and parameters of each request since the last time."""
+        asked: list[dict[str, Any]] = self._order(do="requests")
+        return asked
 
 
 def state_of(task: Mapping[str, Any]) -> str:
@@ -126,18 +163,18 @@ def parts_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [part for made in task.get("artifacts", []) for part in made["parts"]]
 
 
-def python_command() -> list[str]:
+def python_command(driver: Path = PYTHON_DRIVER) -> list[str]:
     """Empty where the SDK is not installed; see the Makefile."""
     python = os.environ.get("TEST_SDK_PYTHON", "")
-    return [python, str(PYTHON_DRIVER)] if python else []
+    return [python, str(driver)] if python else []
 
 
-def javascript_command() -> list[str]:
+def javascript_command(driver: Path = JAVASCRIPT_DRIVER) -> list[str]:
     """Likewise; the folder may bring a Node.js of its own."""
     folder = os.environ.get("TEST_SDK_JAVASCRIPT", "")
     path = os.pathsep.join([f"{folder}/bin", os.environ["PATH"]])
     node = shutil.which("node", path=path)
-    return [node, str(JAVASCRIPT_DRIVER), folder] if folder and node else []
+    return [node, str(driver), folder] if folder and node else []
 
 
 def send_request(
