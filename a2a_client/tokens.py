@@ -194,7 +194,8 @@ def _read(agent: RemoteAgent, answer: Answer) -> _Granted:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        # NaN and Infinity are no JSON: what they stand for was not told.
+        found = json.loads(body, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

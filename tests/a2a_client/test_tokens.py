@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -130,6 +131,8 @@ def test_a_new_one_is_asked_for_shortly_before_the_end(peer: Peer) -> None:
         (None, tokens.ASSUMED_SECONDS - tokens.MARGIN_SECONDS),
         (True, tokens.ASSUMED_SECONDS - tokens.MARGIN_SECONDS),
         ("soon", tokens.ASSUMED_SECONDS - tokens.MARGIN_SECONDS),
+        (math.nan, tokens.ASSUMED_SECONDS - tokens.MARGIN_SECONDS),
+        (math.inf, tokens.ASSUMED_SECONDS - tokens.MARGIN_SECONDS),
         ("9" * 5000, tokens.LONGEST_SECONDS - tokens.MARGIN_SECONDS),
     ],
 )
