@@ -6,6 +6,7 @@ a `CardError` whose sentence says what to do about it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -24,7 +25,8 @@ MOST_BYTES: Final = 1024 * 1024
 
 _LIMITS: Final = Limits(body_bytes=MOST_BYTES)
 _LONGEST_URL: Final = 200
-_LONGEST_ETAG: Final = 200
+# A longer one is not kept, nor what no header of ours can carry.
+_ETAG: Final = re.compile(r"[ -~]{0,200}")
 _NOT_MODIFIED: Final = 304
 _SECRET: Final = frozenset({401, 403, 407})
 _GONE: Final = frozenset({404, 410})
@@ -64,8 +66,7 @@ def _sentence_of(error: EgressError) -> str:
 
 def _taken(answer: Answer, url: str, *, is_known: bool) -> Fetched:
     etag = answer.headers.get("etag", "").strip()
-    # A longer one is not kept, nor what no header of ours can carry.
-    etag = etag if len(etag) <= _LONGEST_ETAG and etag.isascii() else ""
+    etag = etag if _ETAG.fullmatch(etag) else ""
     if answer.status == _NOT_MODIFIED and is_known:
         return Fetched(body=None, etag=etag, url=url)
     if answer.status != 200:

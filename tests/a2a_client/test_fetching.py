@@ -66,7 +66,11 @@ async def test_sends_no_credential(peer: Peer) -> None:
     assert {"authorization", "cookie"}.isdisjoint(peer.received[0].headers)
 
 
-@pytest.mark.parametrize("etag", ['"' + "e" * 200 + '"', '"é"'], ids=["long", "latin"])
+@pytest.mark.parametrize(
+    "etag",
+    ['"' + "e" * 200 + '"', '"é"', '"\x01"', '"\x7f"'],
+    ids=["long", "latin", "control", "delete"],
+)
 async def test_keeps_no_etag_that_cannot_be_sent_back(peer: Peer, etag: str) -> None:
     peer.on(CARD, scripts.http(200, b"{}", {"ETag": etag}))
 
