@@ -97,12 +97,35 @@ def refused(agent: RemoteAgent, sent: Mapping[str, str]) -> None:
 
 
 def without(body: bytes, sent: Mapping[str, str]) -> bytes:
-    """A body that quotes the credential, which some error pages do, quotes it no more."""
+    """A body that quotes the credential, which some error pages do, quotes it no more.
+
+    Neither as it was sent, nor a password by itself, nor as writers of JSON escape it.
+    """
     for value in sent.values():
-        secret = value.removeprefix(_BEARER).removeprefix(_BASIC).encode()
-        if len(secret) >= _SHORTEST_HIDDEN:
-            body = body.replace(secret, b"(credential)")
+        for secret in _told_by(value):
+            if len(secret) >= _SHORTEST_HIDDEN:
+                body = re.sub(_quoted(secret), b"(credential)", body)
     return body
+
+
+def _told_by(value: str) -> tuple[str, ...]:
+    """What a header's value tells of the credential, the longest first."""
+    if not value.startswith(_BASIC):
+        return (value.removeprefix(_BEARER),)
+    pair = value.removeprefix(_BASIC)
+    return pair, base64.b64decode(pair).decode().partition(":")[2]
+
+
+def _quoted(secret: str) -> bytes:
+    return b"".join(map(_quoted_letter, secret))
+
+
+def _quoted_letter(letter: str) -> bytes:
+    raw = re.escape(letter.encode())
+    if letter.isascii() and letter.isalnum():
+        return raw
+    # PHP writes «\/», .NET «\u002B», and most one of them for what is not ASCII.
+    return rb"(?:\\?%b|(?i:\\u%04x))" % (raw, ord(letter))
 
 
 def _secret(agent: RemoteAgent) -> str:

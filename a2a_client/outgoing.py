@@ -89,8 +89,14 @@ class Outgoing:
 
     def judge(self, status: int, headers: Mapping[str, str], body: bytes) -> Judgement:
         shown = credentials.without(body, self.credential)
-        answer = HttpAnswer(status=status, headers=headers, body=shown)
+        told = {name: self._without(value) for name, value in headers.items()}
+        answer = HttpAnswer(status=status, headers=told, body=shown)
         return self.dialect.judge(self.request, answer)
+
+    def _without(self, header: str) -> str:
+        # As `egress` reads headers.
+        shown = credentials.without(header.encode("latin-1"), self.credential)
+        return shown.decode("latin-1")
 
     def judge_event(self, data: str) -> Judgement:
         shown = credentials.without(data.encode(), self.credential)

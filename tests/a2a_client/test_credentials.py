@@ -171,6 +171,37 @@ def test_a_pair_is_taken_out_without_its_scheme() -> None:
     assert credentials.without(b"<dXNlcjpwYXNz>", sent) == b"<(credential)>"
 
 
+def test_a_password_is_taken_out_by_itself() -> None:
+    sent = {"Authorization": "Basic " + base64.b64encode(b"user:s3cr3t:pass").decode()}
+
+    assert (
+        credentials.without(b"<user> <s3cr3t:pass>", sent) == b"<user> <(credential)>"
+    )
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        rb"a+b\/c\"d=12\\3",
+        rb"a\u002Bb\u002fc\u0022d\u003D12\u005c3",
+    ],
+    ids=["backslash", "number"],
+)
+def test_what_json_escapes_is_taken_out(quoted: bytes) -> None:
+    sent = {"X-Key": 'a+b/c"d=12\\3'}
+
+    assert credentials.without(b"<%b>" % quoted, sent) == b"<(credential)>"
+
+
+def test_a_password_in_another_script_is_taken_out() -> None:
+    pair = base64.b64encode("user:geheim-söhne".encode()).decode()
+    body = "<geheim-söhne> <geheim-s\\u00f6hne>".encode()
+
+    assert credentials.without(body, {"Authorization": f"Basic {pair}"}) == (
+        b"<(credential)> <(credential)>"
+    )
+
+
 def test_what_is_short_stands_in_bodies_by_chance() -> None:
     assert credentials.without(b'{"key": 1}', {"X-Key": "key"}) == b'{"key": 1}'
 

@@ -134,7 +134,8 @@ def test_an_interface_that_is_not_spoken_is_not_asked(peer: Peer) -> None:
 def test_a_credential_that_is_quoted_is_not_shown(peer: Peer) -> None:
     def quoting(exchange: Exchange) -> Any:
         told = exchange.received.headers["authorization"].encode()
-        return scripts.http(500, told)(exchange)
+        headers = {"Content-Type": f"text/{SECRET}"}
+        return scripts.http(500, told, headers)(exchange)
 
     peer.on("GetTask", quoting)
     agent = factories.make_remote_agent(
