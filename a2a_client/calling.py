@@ -31,6 +31,7 @@ from a2a_client import (
 )
 from a2a_client.models import CallState, RemoteCall
 from agent_runs import questions
+from agent_runs.cleaning import clean_text
 from agent_runs.questions import Answer
 from agent_runs.registries import NothingNamed
 from agent_runs.saving import listed
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     Answering = Callable[[Question], str | None]
 
 LONGEST_TEXT: Final = 50_000
-_LONGEST_CONTEXT_ID: Final = 128
 
 
 class CallRefused(Exception):  # noqa: N818 -- an answer, not a failure
@@ -166,10 +166,9 @@ async def ago_on(
 
 def _begin(identifier: str, text: str, skill: str, context_id: str) -> RemoteCall:
     agent = _agent(identifier)
-    if problem := _text_problem(text) or _skill_problem(agent, skill):
+    problem = _text_problem(text) or _context_problem(context_id)
+    if problem := problem or _skill_problem(agent, skill):
         raise CallRefused(problem)
-    if len(context_id) > _LONGEST_CONTEXT_ID:
-        raise CallRefused("The context's id is longer than any that an agent gave.")
     try:
         return ledger.begin(agent, text=text, skill=skill, context_id=context_id)
     except ledger.NotCallable as refusal:
@@ -196,6 +195,16 @@ def _text_problem(text: str) -> str | None:
         return "There is no text to send."
     if len(text) > LONGEST_TEXT:
         return f"The text is longer than {LONGEST_TEXT} characters."
+    if clean_text(text) != text:
+        return "The text holds U+0000 or half a surrogate pair. Leave it out."
+    return None
+
+
+def _context_problem(context_id: str) -> str | None:
+    if len(context_id) > recording.LONGEST_ID:
+        return "The context's id is longer than any that an agent gave."
+    if clean_text(context_id) != context_id:
+        return "The context's id holds what no agent's has: U+0000 or half a pair."
     return None
 
 
@@ -214,7 +223,10 @@ def _skill_problem(agent: RemoteAgent, skill: str) -> str | None:
 
 def _find(identifier: str, task_id: str) -> RemoteCall:
     calls = RemoteCall.objects.filter(
-        agent=_agent(identifier), run=None, remote_task_id=task_id
+        # As it was stored, whatever the agent called it.
+        agent=_agent(identifier),
+        run=None,
+        remote_task_id=clean_text(task_id),
     )
     found = calls.select_related("agent").order_by("-created_at").first()
     if found is None or not task_id:

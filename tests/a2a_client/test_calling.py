@@ -124,9 +124,23 @@ def test_goes_on_with_a_context(peer: Peer) -> None:
         ({"text": " \n"}, "no text"),
         ({"text": "x" * 50_001}, "longer than 50000"),
         ({"skill": "weather"}, "no skill «weather»"),
-        ({"context_id": "c" * 129}, "longer than any"),
+        ({"text": "a\x00b"}, "text holds"),
+        ({"text": "\udcff"}, "text holds"),
+        ({"context_id": "c" * 501}, "longer than any"),
+        ({"context_id": "\udcff"}, "context's id holds"),
+        ({"identifier": "\udcff"}, "no remote agent «\ufffd»"),
     ],
-    ids=["agent", "blank", "long", "skill", "context"],
+    ids=[
+        "agent",
+        "blank",
+        "long",
+        "skill",
+        "nul",
+        "half",
+        "long-id",
+        "half-id",
+        "bytes",
+    ],
 )
 def test_refuses_what_cannot_be_sent(
     peer: Peer, arguments: dict[str, str], told: str

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
@@ -72,3 +73,12 @@ def test_prints_for_machines(stdin: Input) -> None:
     said = run("a2a_agent_secret", "desk", "--json")
 
     assert json.loads(said.out) == {"identifier": "desk", "stored": True}
+
+
+def test_says_that_a_file_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8"))
+
+    said = run("a2a_agent_secret", "desk")
+
+    assert (said.code, secret()) == (1, None)
+    assert "not UTF-8" in said.problem

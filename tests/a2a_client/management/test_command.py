@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -61,3 +62,10 @@ def test_a_store_error_is_told_without_its_words(command: tuple[str, ...]) -> No
 def test_bad_options_end_with_2(command: tuple[str, ...]) -> None:
     """W8."""
     assert run(*command, "--nonsense").code == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_bytes_that_are_no_text_are_bad_options(command: tuple[str, ...]) -> None:
+    said = run(command[0], os.fsdecode(b"\xff"), *command[2:])
+
+    assert (said.code, "not UTF-8" in said.problem) == (2, True)
