@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_runs import fencing
 from agent_runs.offline.scripts import Call
-from agent_runs.tools import fencing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

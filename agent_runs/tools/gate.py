@@ -17,10 +17,10 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from pydantic import BaseModel, ValidationError
 
+from agent_runs import fencing
 from agent_runs.cleaning import clean_text
 from agent_runs.questions import QuestionError
 from agent_runs.store import STORE_AWAY
-from agent_runs.tools import fencing
 from agent_runs.tools.contract import Tool, ToolCall, ToolError, Written
 from agent_runs.transcript import ToolResult
 

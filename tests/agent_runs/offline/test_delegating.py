@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from agent_runs import fencing
 from agent_runs.offline import delegating, scripts
 from agent_runs.offline.scripts import Call, Conversation, Done, OfferedTool
-from agent_runs.tools import fencing
 
 TASK = {"task": {"type": "string"}}
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agent_runs.tools import fencing
+from agent_runs import fencing
 
 
 def _marker(fenced: str) -> str:
