@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from a2a_client.outcomes import Asks
     from agent_runs.models import AgentRun
+    from agent_runs.questions import Question
 
 # Where a call may come to from the outside: the message is under way, or the agent works.
 UNDER_WAY = frozenset({CallState.SENDING, CallState.WORKING})
@@ -171,6 +172,18 @@ def asks(call: RemoteCall, asked: Asks) -> bool:
     )
 
 
+def asks_again(call: RemoteCall, question: Question) -> bool:
+    """An answer was not taken: its task waits on, and the question is open once more."""
+    text = stored.dump_question(question)
+    return _move(
+        call,
+        {CallState.SENDING},
+        CallState.ASKING,
+        question=field_of(RemoteCall, "question").seal(call.pk, text),
+        question_key=f"{answered_mark(call)}{uuid.uuid4().hex}",
+    )
+
+
 def answered_mark(call: RemoteCall) -> str:
     """The mark of the question that was answered last, "" where there is none."""
     return call.question_key[:-_LENGTH_OF_OWN]
@@ -198,7 +211,7 @@ def not_accepted(
 ) -> bool:
     """The agent took nothing on; `text` is what it said about it.
 
-    An answer that was not taken leaves its task waiting there: it is canceled.
+    What was an answer may leave its task waiting there: it is canceled.
     """
     waits = call.remote_task_id != ""
     wanted = {"cancellation": Cancellation.WANTED} if waits else {}

@@ -6,20 +6,23 @@ was faster, and tells nobody: whoever waits reads the row.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from a2a_client import ledger, outcomes
+from a2a_client import ledger, outcomes, stored
 from a2a_client.outcomes import Asks, Ended, Finished, NeedsAuth
-from a2a_client.replies import Accepted, NotAccepted, Unknown
+from a2a_client.replies import TASK_NOT_FOUND, Accepted, NotAccepted, Unknown
 from a2a_protocol.errors import RemoteError
+from agent_runs import questions
 
 if TYPE_CHECKING:
     from a2a_client.accumulating import Cut, TooMuch
     from a2a_client.models import RemoteCall
     from a2a_client.outcomes import Outcome
     from a2a_client.replies import Judgement
+    from agent_runs.questions import Question
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +37,10 @@ UNREADABLE = Unknown(
     sentence="The agent's answer could not be read. Whether the agent began is not "
     "known. It is not sent again.",
 )
+# The task has ended there, or is not known: it asks nothing any more.
+_TAKES_NO_ANSWER = frozenset({TASK_NOT_FOUND, "rpc-32002", "rpc-32004"})
+NOT_TAKEN = "The last answer was not taken."
+_BLANK = "\n\n"
 TOO_MUCH = "The agent told more than is read here."
 
 _FIRST_POLL = timedelta(seconds=2)
@@ -52,6 +59,8 @@ def reply_to_message(call: RemoteCall, reply: Judgement) -> bool:
     if isinstance(reply, Accepted):
         return _accepted(call, reply)
     if isinstance(reply, NotAccepted):
+        if call.remote_task_id and reply.code not in _TAKES_NO_ANSWER:
+            return ledger.asks_again(call, _asked_again(call, reply))
         return ledger.not_accepted(
             call,
             code=reply.code,
@@ -60,6 +69,17 @@ def reply_to_message(call: RemoteCall, reply: Judgement) -> bool:
             detail=reply.detail,
         )
     return _unknown(call, reply)
+
+
+def _asked_again(call: RemoteCall, reply: NotAccepted) -> Question:
+    """The question with a word about the answer that was not taken (T8)."""
+    asked = stored.load_question(call.question or "")
+    said = f"The agent says: {reply.said}" if reply.said else reply.sentence
+    own = asked.details
+    if own.startswith(NOT_TAKEN):
+        own = own.partition(_BLANK)[2]
+    details = f"{NOT_TAKEN} {said}{_BLANK if own else ''}{own}"
+    return dataclasses.replace(asked, details=details[: questions.LONGEST_DETAILS])
 
 
 def _accepted(call: RemoteCall, reply: Accepted) -> bool:
@@ -120,7 +140,8 @@ def take_names(call: RemoteCall, found: Outcome | Cut | TooMuch) -> bool:
     if found.context_id:
         is_usable = len(found.context_id) <= LONGEST_ID
         call.context_id = found.context_id if is_usable else ""
-    call.remote_state = getattr(found, "state", "") or type(found).__name__.lower()
+    if isinstance(found, outcomes.OUTCOMES):
+        call.remote_state = getattr(found, "state", "") or type(found).__name__.lower()
     return bool(call.remote_task_id) or not needs_task
 
 

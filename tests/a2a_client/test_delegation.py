@@ -24,7 +24,7 @@ from tests.a2a_client.delegating import (
 )
 
 if TYPE_CHECKING:
-    from tests.a2a_client.peer import Peer
+    from tests.a2a_client.peer import Peer, Script
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -239,6 +239,42 @@ def test_an_answer_with_an_unknown_outcome_is_not_sent_again(peer: Peer) -> None
     assert ended == ModelAnswer(text="done")
     assert step.result[0] == "failed"
     assert peer.count("SendMessage") == 2
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(scripts.error(-32602, "a year has four digits"), id="no answer"),
+        pytest.param(scripts.http(429), id="too busy"),
+        pytest.param(scripts.redirect("https://other.example"), id="elsewhere"),
+    ],
+)
+def test_an_answer_that_was_not_taken_is_asked_for_again(
+    peer: Peer, refusal: Script
+) -> None:
+    """C7, C8, T9: the task waits on there, and nothing of the first answer counts."""
+    peer.on("SendMessage", sends(ASKING), refusal, refusal, sends(DONE))
+    step = delegating(peer)
+
+    first = step.go().waiting
+    step.answer("99")
+    second = step.go().waiting
+    step.answer("199")
+    third = step.go().waiting
+    step.answer("1999")
+    ended = step.go()
+
+    assert len({asked.id for asked in (first, second, third)}) == 3
+    assert second.question.text == first.question.text
+    assert second.question.details.startswith("The last answer was not taken.")
+    assert third.question.details == second.question.details
+    assert ended == ModelAnswer(text="done")
+    answers = [sent.params["message"] for sent in peer.of("SendMessage")[1:]]
+    assert [answer["parts"] for answer in answers] == [
+        [{"text": text}] for text in ("99", "199", "1999")
+    ]
+    assert len({answer["messageId"] for answer in answers}) == 3
+    assert peer.count("CancelTask") == 0
 
 
 def test_a_refused_answer_leaves_no_task_waiting(peer: Peer) -> None:
