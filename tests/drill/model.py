@@ -1,8 +1,9 @@
 """What the model says in the drill: a function of what it was sent, so that a call that
 is made again is answered as before.
 
-«draft …» reads, asks, drafts and is done; «send …» sends a letter and is done. Call ids
-are the same in every run: the answer to one run must never reach another.
+«draft …» reads, asks, drafts and is done; «send …» sends a letter and is done; «hand-over
+…», «follow …», «pass-on …» and «linger …» have a remote agent do something and are done.
+Call ids are the same in every run: the answer to one run must never reach another.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 DRAFT = "draft"
 SEND = "send"
+# The agent is polled; its stream is followed; it asks something first; it never ends.
+HAND_OVER = "hand-over"
+FOLLOW = "follow"
+PASS_ON = "pass-on"
+LINGER = "linger"
+HANDOVERS = (HAND_OVER, FOLLOW, PASS_ON, LINGER)
+# The agents' identifiers.
+POLLED = "polled"
+STREAMING = "streaming"
 
 _ARTICLE = {"title": "A title", "section": 1, "text": "A text."}
 _TURNS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
@@ -30,8 +40,12 @@ _TURNS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
         ("draft_record", {"model": "newsroom.article", "values": _ARTICLE}),
     ),
     SEND: (("drill_send", {"text": "A letter."}),),
+    HAND_OVER: ((f"a2a_{POLLED}", {}),),
+    FOLLOW: ((f"a2a_{STREAMING}", {}),),
+    PASS_ON: ((f"a2a_{POLLED}", {}),),
+    LINGER: ((f"a2a_{POLLED}", {}),),
 }
-TOOLS = tuple(name for turns in _TURNS.values() for name, _ in turns)
+TOOLS = tuple(name for task in (DRAFT, SEND) for name, _ in _TURNS[task])
 
 
 class DrillModel:
@@ -50,6 +64,8 @@ class DrillModel:
         if number == len(turns):
             return openai_server.stream(prompt, " is done")
         name, arguments = turns[number]
+        if name.startswith("a2a_"):
+            arguments = {"task": prompt}
         return openai_server.tool_call(
             name, json.dumps(arguments), call_id=f"call-{number}"
         )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
-from agent_runs import engine, lifecycle
+from a2a_client import delegation, polling, recording
+from agent_runs import delegations, engine, lifecycle
 from agent_runs.agent_loop import AgentLoop
 from agent_runs.models import RunState
 from agent_runs.models.run import WAITING_STATES
@@ -40,6 +41,12 @@ def install() -> None:
     _wrap_async(AgentLoop, "_request", "model", _of_segment)
     _wrap_async(AgentLoop, "_store", "answer", _of_segment)
     _wrap_async(gate, "execute", "tool", _of_run)
+    _wrap_async(gate, "delegate", "delegate", _of_run)
+    _wrap(delegations, "wake", "wake", _first)
+    _wrap_async(delegation, "send", "send", _of_call)
+    _wrap(recording, "reply_to_message", "record", _of_call)
+    _wrap(recording, "stream_ended", "record", _of_call)
+    _wrap(polling, "_take_poll", "poll", _of_call)
     run_changed.connect(_inside_move, weak=False)
 
 
@@ -62,6 +69,10 @@ def _of_lease(lease: Any, *_: object) -> object:
 
 def _of_run(run: Any, *_: object) -> object:
     return run.id
+
+
+def _of_call(call: Any, *_: object) -> object:
+    return call.run_id
 
 
 def _of_self(segment: Any, *_: object) -> object:

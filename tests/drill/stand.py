@@ -14,7 +14,7 @@ from tests.drill.gate import gate
 from tests.peer import Peer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.drill.gate import Gate
@@ -36,6 +36,7 @@ class Stand:
         self,
         skills: dict[str, Any] | None = None,
         clients: dict[str, Any] | None = None,
+        agents: Mapping[str, Any] | None = None,
     ) -> None:
         """Without arguments: a skill for each handler and one client that may use all."""
         if skills is None:
@@ -44,7 +45,9 @@ class Stand:
             clients = {"client": {}}
         for values in clients.values():
             values.setdefault("skills", list(skills))
-        records = json.dumps({"skills": skills, "clients": clients})
+        records = json.dumps(
+            {"skills": skills, "clients": clients, "agents": agents or {}}
+        )
         done = self.site.manage("drill_records", records)
         self.tokens |= json.loads(done.stdout)
 
@@ -118,7 +121,12 @@ class Stand:
 
 @contextlib.contextmanager
 def stand(
-    directory: Path, *, database: str, redis_url: str = "", **environment: str
+    directory: Path,
+    *,
+    database: str,
+    redis_url: str = "",
+    host: str = "127.0.0.1",
+    **environment: str,
 ) -> Iterator[Stand]:
     """Nothing runs in it yet, and there are no records."""
     with (
@@ -128,6 +136,7 @@ def stand(
             directory,
             database=database,
             redis_url=redis_url,
+            host=host,
             **{"EXTRA_APPS": "tests.drill"}
             | {"DRILL_GATE_PORT": str(opened.port)}
             | environment,

@@ -13,7 +13,7 @@ from tests.drill import model as drill_model
 from tests.drill.stand import Stand, stand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.drill.model import DrillModel
@@ -36,10 +36,21 @@ _FACTS = """
         (SELECT array_agg(e.kind || CASE WHEN e.facts ? 'approved' THEN ' given'
                           ELSE '' END ORDER BY e.sequence)
          FROM agent_runs_agentrunevent e WHERE e.run_id = r.id),
-        (SELECT count(*) FROM a2a_server_taskevent e WHERE e.task_id = t.id)
+        (SELECT count(*) FROM a2a_server_taskevent e WHERE e.task_id = t.id),
+        (SELECT string_agg(c.state, ', ') FROM a2a_client_remotecall c
+         WHERE c.run_id = r.id),
+        (SELECT string_agg(e.facts->>'outcome', ', ') FROM agent_runs_agentrunevent e
+         WHERE e.run_id = r.id AND e.kind = 'tool')
     FROM agent_runs_agentrun r JOIN a2a_server_task t ON t.run_id = r.id
     WHERE r.id = %s
 """
+_AS_IF_LATER = (
+    "UPDATE agent_runs_agentrun SET nudged_at = now() - interval '61 seconds' WHERE id IN"
+    " (SELECT id FROM agent_runs_agentrun WHERE state = 'queued' FOR UPDATE SKIP LOCKED)",
+    "UPDATE a2a_client_remotecall SET due_at = now() WHERE id IN (SELECT id FROM"
+    " a2a_client_remotecall WHERE due_at IS NOT NULL FOR UPDATE SKIP LOCKED)",
+    "UPDATE agent_runs_periodicjobstate SET next_at = now()",
+)
 _EXACT_EVENTS = {
     drill_model.DRAFT: {
         "request": 1,
@@ -53,12 +64,21 @@ _EXACT_EVENTS = {
         "settled": 1,
     },
     drill_model.SEND: {"request": 1, "model": 2, "tool": 1, "settled": 1},
+    drill_model.HAND_OVER: {"request": 1, "model": 2, "tool": 1, "settled": 1},
+    drill_model.FOLLOW: {"request": 1, "model": 2, "tool": 1, "settled": 1},
+    drill_model.PASS_ON: {"request": 1, "model": 2, "tool": 1, "settled": 1},
 }
+# How many there are depends on how far a step that was handed over came.
+_OF_HANDOVERS = ("delegation", "question", "answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is left of a run. `events` without `retries`; `texts` are its artifacts'."""
+    """What is left of a run. `events` without `retries`; `texts` are its artifacts'.
+
+    `calls` are the states of what it handed to remote agents, `results` the outcomes of
+    its tools.
+    """
 
     state: str
     reason: str
@@ -68,13 +88,16 @@ class Outcome:
     retries: int
     events: dict[str, int]
     texts: tuple[str, ...]
+    calls: str
+    results: str
     facts: tuple[Any, ...]
 
     @property
     def name(self) -> str:
         again = f", {self.retries} lease lost" if self.retries else ""
         draft = f", {self.drafts} draft" if self.drafts else ""
-        return f"{self.reason}{draft}{again}"
+        calls = f", call {self.calls}" if self.calls else ""
+        return f"{self.reason}{draft}{calls}{again}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +113,10 @@ class Case:
     @property
     def visit(self) -> str:
         return f"{self.run_id}/{self.moment.visit}"
+
+    @property
+    def is_handover(self) -> bool:
+        return self.moment.task in drill_model.HANDOVERS
 
     @property
     def person(self) -> str:
@@ -113,8 +140,9 @@ class Ordeal:
         self.workers.append(worker)
         return worker
 
-    def start_sweep(self) -> Process:
-        sweep = self.drill.site.start_sweep("--interval", "0.1", DRILL_POINTS="on")
+    def start_sweep(self, *options: str) -> Process:
+        often = ("--interval", "0.1")
+        sweep = self.drill.site.start_sweep(*often, *options, DRILL_POINTS="on")
         self.workers.append(sweep)
         return sweep
 
@@ -132,12 +160,8 @@ class Ordeal:
         self.let_nudges_be_repeated()
 
     def let_nudges_be_repeated(self) -> None:
-        """And the periodic jobs are due."""
-        for statement in (
-            "UPDATE agent_runs_agentrun SET nudged_at = now() - interval '61 seconds' "
-            "WHERE state = 'queued'",
-            "UPDATE agent_runs_periodicjobstate SET next_at = now()",
-        ):
+        """And the periodic jobs and polls are due. Who holds a row is not waited for."""
+        for statement in _AS_IF_LATER:
             self.drill.site.rows(statement)
 
     # --- Runs -------------------------------------------------------------------------
@@ -155,6 +179,8 @@ class Ordeal:
             if case.moment.visit == "suspend.after":
                 # Else another thread of the worker would go on with it meanwhile.
                 gate.hold(case.person, number=case.moment.number)
+            if case.moment.visit == "suspend.after" and case.is_handover:
+                gate.hold(f"{case.run_id}/claim.before", number=2)
         gate.open_for_others()
         for case in cases:
             gate.wait_for(case.visit, count=case.moment.number)
@@ -181,7 +207,7 @@ class Ordeal:
 
     def outcome_of(self, case: Case) -> Outcome:
         (facts,) = self.drill.site.rows(_FACTS, case.run_id)
-        state, reason, task_state, drafts, kinds, _ = facts
+        state, reason, task_state, drafts, kinds, _, calls, results = facts
         events = Counter(kinds)
         retries = events.pop("retry", 0)
         return Outcome(
@@ -193,6 +219,8 @@ class Ordeal:
             retries=retries,
             events=dict(events),
             texts=_texts(case.peer.task(case.task_id)),
+            calls=calls or "",
+            results=results or "",
             facts=facts,
         )
 
@@ -232,18 +260,33 @@ def problems(case: Case, outcome: Outcome, *, reason: str) -> list[str]:
     letters = int(moment.task == drill_model.SEND)
     if outcome.sent > letters or (is_completed and outcome.sent != letters):
         found.append(f"sent {outcome.sent} times")
-    if is_completed and outcome.events != _EXACT_EVENTS[moment.task]:
+    if is_completed and _counted(case, outcome) != _EXACT_EVENTS[moment.task]:
         found.append(f"events {outcome.events}")
     if outcome.texts.count(f"{case.name} is done") != int(is_completed):
         found.append(f"artifacts {outcome.texts}")
     return found
 
 
+def _counted(case: Case, outcome: Outcome) -> dict[str, int]:
+    if not case.is_handover:
+        return outcome.events
+    return {k: n for k, n in outcome.events.items() if k not in _OF_HANDOVERS}
+
+
 @contextlib.contextmanager
 def running(
-    directory: Path, *, database: str, redis_url: str, **environment: str
+    directory: Path,
+    *,
+    database: str,
+    redis_url: str,
+    agents: Mapping[str, Any] | None = None,
+    **environment: str,
 ) -> Iterator[Ordeal]:
-    """Everything but the workers of runs; a person decides what waits."""
+    """Everything but the workers of runs; a person decides what waits.
+
+    `agents` are those of `drill_records`. With them no beat runs: a sweep of the test's
+    own does its work.
+    """
     with (
         stand(
             directory,
@@ -258,9 +301,10 @@ def running(
     ):
         drill.site.manage("migrate", "--verbosity=0")
         made = Ordeal(drill=drill, model=model)
-        _make_records(made)
+        _make_records(made, agents or {})
         drill.site.start_web()
-        drill.start_periodic_jobs()
+        if not agents:
+            drill.start_periodic_jobs()
         drill.pretend_a_worker()
         person = drill.site.start("person", processes.manage_argv("drill_person"))
         person.wait_for_line("the person is there")
@@ -268,16 +312,17 @@ def running(
         drill.gate.open_for_all()
 
 
-def _make_records(ordeal: Ordeal) -> None:
+def _make_records(ordeal: Ordeal, agents: Mapping[str, Any]) -> None:
     # A client's counters are locked by whoever is stopped inside a move.
     names = [f"client-{number}" for number in range(BATCH)]
     skill = {
         "handler": "llm.text",
         "model_url": ordeal.model.base_url,
-        "tools": list(drill_model.TOOLS),
+        "tools": [*drill_model.TOOLS, *(f"a2a_{name}" for name in agents)],
     }
     values = {"workspace": "Newsroom", "permissions": PERMISSIONS}
-    ordeal.drill.make_records({"editor": skill}, {name: dict(values) for name in names})
+    clients = {name: dict(values) for name in names}
+    ordeal.drill.make_records({"editor": skill}, clients, agents)
     ordeal.drill.site.rows("INSERT INTO newsroom_section (name) VALUES ('News')")
     ordeal.peers = [ordeal.drill.peer(name) for name in names]
 

@@ -6,21 +6,22 @@ Each accident happens to many runs at once, every one of which stands at another
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pytest
 from celery import Celery
 
 from tests import processes
-from tests.faults import moments, ordeal, report
+from tests.faults import moments, ordeal
+from tests.faults.accidents import Accidents
 from tests.faults.store_server import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tests.faults.accidents import Seen
     from tests.faults.moments import Moment
-    from tests.faults.ordeal import Case, Ordeal, Outcome
+    from tests.faults.ordeal import Case, Ordeal
     from tests.processes import Process
     from tests.redis_server import RedisServer
 
@@ -33,8 +34,6 @@ pytestmark = [
 KILLS = 2
 # The server of the database ends a session that stays in a transaction so long.
 SHORT_IDLE_SECONDS = 3
-
-Seen: TypeAlias = "dict[Moment, list[tuple[Case, Outcome]]]"
 
 
 @pytest.fixture(scope="module")
@@ -49,40 +48,9 @@ def site(
         yield made
 
 
-class Accidents:
-    """Each happens once, however many tests ask what came of it."""
-
-    def __init__(self, site: Ordeal) -> None:
-        self._site = site
-        self._seen: dict[str, Seen] = {}
-
-    def of(self, accident: Callable[[Ordeal], list[Case]]) -> Seen:
-        """What was seen at each moment."""
-        name = accident.__name__.removeprefix("_").replace("_", " ")
-        if name not in self._seen:
-            # Where it fails, every other test would fail after as long a time.
-            self._seen[name] = {}
-            try:
-                cases = accident(self._site)
-            finally:
-                self._site.end_workers()
-            self._seen[name] = _judged(name, self._site, cases)
-        assert self._seen[name], "the accident itself went wrong, see the first test"
-        return self._seen[name]
-
-
 @pytest.fixture(scope="module")
 def accidents(site: Ordeal) -> Accidents:
     return Accidents(site)
-
-
-def _judged(name: str, site: Ordeal, cases: Sequence[Case]) -> Seen:
-    seen: Seen = defaultdict(list)
-    for case in cases:
-        seen[case.moment].append((case, site.outcome_of(case)))
-    for moment, found in seen.items():
-        report.add(name, moment.name, [outcome.name for _, outcome in found])
-    return dict(seen)
 
 
 def _by_name(moment: Moment) -> str:

@@ -1,11 +1,13 @@
-"""`manage.py drill_records JSON`: skills and clients for a test; prints the tokens.
+"""`manage.py drill_records JSON`: records for a test; prints the clients' tokens.
 
-{"skills": {"<skill id>": {"handler": …, "quota": …, "model_url": …, "tools": […]}},
+{"skills": {"<skill id>": {"handler": …, "quota": …, "model_url": …, "offline": …,
+                          "tools": […], "may_write": …}},
  "clients": {"<name>": {"skills": […], "task_limit": …, "workspace": "<name>",
-                        "permissions": ["<app>.<codename>"]}}}
+                        "permissions": ["<app>.<codename>"]}},
+ "agents": {"<identifier>": {"url": …, "<column>": …}}}
 
 Tools that a skill has are enabled, whatever they declare, and a skill that has some may
-write.
+write if nothing else is said.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         wanted = options["records"]
+        for identifier, values in wanted["agents"].items():
+            factories.make_remote_agent(identifier=identifier, **values)
         skills = {
             skill_id: _make_skill(skill_id, **values)
             for skill_id, values in wanted["skills"].items()
@@ -51,10 +55,12 @@ class Command(BaseCommand):
 def _make_skill(
     skill_id: str,
     *,
-    handler: str,
+    handler: str = "llm.text",
     quota: int = 0,
     model_url: str = "",
+    offline: str = "",
     tools: Sequence[str] = (),
+    may_write: bool | None = None,
 ) -> Profile:
     for name in tools:
         ToolSetting.objects.update_or_create(name=name, defaults={"enabled": True})
@@ -62,13 +68,17 @@ def _make_skill(
         skill_id,
         handler=handler,
         active_task_quota=quota,
-        configuration=_make_configuration(model_url) if model_url else None,
+        configuration=_make_configuration(model_url, offline),
         tools=list(tools),
-        may_write=bool(tools),
+        may_write=bool(tools) if may_write is None else may_write,
     )
 
 
-def _make_configuration(model_url: str) -> LLMConfiguration:
+def _make_configuration(model_url: str, offline: str) -> LLMConfiguration | None:
+    if offline:
+        return factories.make_configuration(model_name=offline)
+    if not model_url:
+        return None
     provider = factories.make_provider(
         kind=ProviderKind.OPENAI_COMPATIBLE, base_url=model_url, api_key="drill"
     )
