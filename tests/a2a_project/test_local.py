@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from a2a_project import local
 from a2a_project.local import Place
-from tests import processes
+from tests import conftest, make_lines, processes
 
 MODELS = (READABLE, WRITABLE) = (
     "AGENT_RUNS_READABLE_MODELS",
@@ -198,6 +199,30 @@ def test_tells_make_what_is_not_usual() -> None:
         "DATA_DIR=/my data",
         "LOOPBACK_AGENTS=on",
     ]
+
+
+@pytest.mark.parametrize("target", ["run", "manage"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(folder=Path("var").resolve()),
+        Place(
+            folder=Path("/my data"), host="127.0.0.2", port=8001, calls_loopback=True
+        ),
+    ],
+    ids=["usual", "other"],
+)
+def test_make_passes_on_what_it_is_told(place: Place, target: str) -> None:
+    """O1: a HOST of the environment is the machine's name, which some shells put there."""
+    if not shutil.which("make"):
+        conftest.missing_service("make is not installed.")
+    line = " ".join(["make", target, *place.given()])
+
+    words = make_lines.argv(line, HOST="desk.example", LOOPBACK_AGENTS="on")
+
+    assert words[2] == {"run": "a2a_project.run", "manage": "a2a_project.local"}[target]
+    given = local.options(target).parse_args(words[3:])
+    assert local.place_of(given) == place
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "127.255.255.254"])
