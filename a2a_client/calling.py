@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from a2a_client.models import RemoteAgent
+    from a2a_protocol.types import SendMessageRequest
     from agent_runs.questions import Question
 
     # Told in a sentence what happens.
@@ -117,7 +118,7 @@ async def acall(
     begun = await sync_to_async(_begin)(identifier, text, skill, context_id)
     waiting = _Waiting(begun, on_progress, answer, timeout)
     await waiting.tell(f"Sending to {begun.host}.")
-    await delegation.send(begun, messages.new_task(begun, text))
+    await waiting.send(messages.new_task(begun, text))
     return await waiting.settle()
 
 
@@ -278,7 +279,12 @@ class _Waiting:
         if not await sync_to_async(ledger.begin_answer)(self._call):
             raise CallRefused("Somebody else has answered meanwhile.")
         await self.tell("Sending the answer.")
-        await delegation.send(self._call, messages.answer(self._call, given))
+        await self.send(messages.answer(self._call, given))
+
+    async def send(self, request: SendMessageRequest) -> None:
+        # A stream ends when the agent wants; whoever is in a hurry has it polled.
+        may_follow = self._until is None
+        await delegation.send(self._call, request, may_follow=may_follow)
 
     async def tell(self, sentence: str) -> None:
         if self._on_progress and sentence != self._told:

@@ -71,11 +71,17 @@ async def _answer(call: RemoteCall, answers: Mapping[str, Answer]) -> None:
         await send(call, messages.answer(call, given))
 
 
-async def send(call: RemoteCall, request: SendMessageRequest) -> None:
-    """Send what was committed as `sending`, once, and record what came of it."""
+async def send(
+    call: RemoteCall, request: SendMessageRequest, *, may_follow: bool = True
+) -> None:
+    """Send what was committed as `sending`, once, and record what came of it.
+
+    With `may_follow` a stream is read to its end where the agent is to be followed so.
+    """
     audit = Audit(run_id=call.run_id, call_id=call.pk, purpose="SendMessage")
     agent = call.agent
-    if agent.delivery == Delivery.STREAM and agent.offers_streaming:
+    is_streamed = agent.delivery == Delivery.STREAM and agent.offers_streaming
+    if may_follow and is_streamed:
         await follow(call, request, audit=audit)
         return
     reply = await transport.send(agent, "SendMessage", request, audit=audit)

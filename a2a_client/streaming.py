@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from asgiref.sync import sync_to_async
 
-from a2a_client import ledger, recording, transport
+from a2a_client import ledger, polling, recording, transport
 from a2a_client.accumulating import TaskSoFar
 from a2a_client.streams import Ending
 
@@ -51,6 +51,8 @@ async def _read(call: RemoteCall, stream: Stream, so_far: TaskSoFar) -> None:
 
 async def _name(call: RemoteCall, so_far: TaskSoFar) -> bool:
     """Whoever finds the row after a crash goes on by polling."""
+    # A run that does not wait is not polled for; a call without one would be.
+    due_in = recording.poll_delay(0) if call.run_id else polling.LEFT_ALONE
     if recording.take_names(call, so_far.settled()):
-        await sync_to_async(ledger.working)(call, due_in=recording.poll_delay(0))
+        await sync_to_async(ledger.working)(call, due_in=due_in)
     return True

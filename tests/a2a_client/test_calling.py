@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +18,14 @@ from agent_runs.questions import BadAnswer
 from tests import factories
 from tests.a2a_client import agents, cards, scripts
 from tests.a2a_client.peer import Gate
+from tests.agent_runs import locking
+from tests.processes import wait_until
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper
 
     from agent_runs.questions import Question
-    from tests.a2a_client.peer import Peer, Script
+    from tests.a2a_client.peer import Exchange, Peer, Script
 
 pytestmark = pytest.mark.django_db
 
@@ -111,6 +115,64 @@ def test_goes_on_with_a_context(peer: Peer) -> None:
     calling.call("desk", "And then?", context_id="K1")
 
     assert peer.of("SendMessage")[0].params["message"]["contextId"] == "K1"
+
+
+# --- An agent that streams ------------------------------------------------------------
+
+
+def streaming(peer: Peer) -> RemoteAgent:
+    card = json.dumps(cards.card(peer.url))
+    return factories.make_remote_agent(
+        peer.url, identifier="desk", card=card, delivery="stream"
+    )
+
+
+def test_a_stream_is_followed_where_somebody_has_the_time(peer: Peer) -> None:
+    streaming(peer)
+    peer.on("SendStreamingMessage", scripts.events({"task": agents.task()}))
+
+    assert calling.call("desk", "Do it.").state == CallState.COMPLETED
+
+
+@pytest.mark.parametrize("timeout", [0, 0.1])
+def test_nobody_waits_longer_than_they_said(peer: Peer, timeout: float) -> None:
+    """A stream would end when the agent wants."""
+    streaming(peer)
+    peer.on("SendMessage", task("WORKING"))
+    peer.on("GetTask", got("WORKING"))
+
+    result = calling.call("desk", "Do it.", timeout=timeout)
+
+    assert result.state == CallState.WORKING
+    assert peer.count("SendMessage") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_followed_is_left_alone_by_the_sweep(peer: Peer) -> None:
+    """Some agents know the tasks of their streams nowhere else."""
+    streaming(peer)
+    end = Gate(scripts.nothing)
+
+    async def begins(exchange: Exchange) -> None:
+        await scripts.events({"task": agents.task("WORKING")})(exchange)
+        await end(exchange)
+
+    def is_named() -> bool:
+        return RemoteCall.objects.exclude(remote_task_id="").exists()
+
+    peer.on("SendStreamingMessage", begins)
+    peer.on("GetTask", got("COMPLETED"))
+    call = functools.partial(calling.call, "desk", "Do it.")
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(locking.with_own_connection, call)
+        wait_until(is_named, what="the row that names the task")
+        polling.poll()
+        due_at = RemoteCall.objects.get().due_at
+        end.open()
+        waiting.result()
+
+    assert due_at
+    assert due_at > clock.database_now() + polling.LEFT_ALONE / 2
 
 
 # --- Refused --------------------------------------------------------------------------
