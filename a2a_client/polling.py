@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -52,6 +53,7 @@ _TAKEN_FOR: Final = timedelta(seconds=60)
 LEFT_ALONE: Final = timedelta(minutes=5)
 
 GONE = "The agent does not know the task any more."
+UNANSWERED = "Nobody answered what the agent asked. The task was canceled."
 LATE = "The agent had not finished by the deadline. The task was canceled."
 
 
@@ -137,6 +139,7 @@ def tidy() -> None:
     _wake_forgotten()
     _abandon_orphans()
     _end_lost()
+    _end_unanswered()
 
 
 def _wake_forgotten() -> None:
@@ -170,6 +173,16 @@ def _end_lost() -> None:
     )
     for call in lost[:_BATCH]:
         ledger.lost(call)
+
+
+def _end_unanswered() -> None:
+    """Questions of calls without a run count against the agent's limit, too (R18)."""
+    before = clock.database_now() - timedelta(days=settings.AGENT_RUNS_MAX_WAIT_DAYS)
+    left = RemoteCall.objects.filter(
+        state=CallState.ASKING, run=None, state_changed_at__lt=before
+    )
+    for call in left[:_BATCH]:
+        ledger.expired(call, UNANSWERED)
 
 
 # --- Canceling ------------------------------------------------------------------------

@@ -446,6 +446,35 @@ def test_a_message_without_a_run_whose_sender_died_is_lost() -> None:
     assert stored(fresh).state == CallState.SENDING
 
 
+def test_a_question_without_a_run_is_not_open_for_ever(
+    peer: Peer, settings: SettingsWrapper
+) -> None:
+    """R18: it would count against the agent's limit."""
+    settings.AGENT_RUNS_MAX_WAIT_DAYS = 2
+    agent = factories.make_remote_agent(peer.url)
+    now = clock.database_now()
+    old, fresh = (
+        factories.make_remote_call(
+            CallState.ASKING,
+            agent=agent,
+            remote_task_id="R1",
+            now=now - timedelta(hours=hours),
+        )
+        for hours in (49, 47)
+    )
+    peer.on("CancelTask", CANCELED)
+
+    polling.tidy()
+    polling.cancel()
+
+    assert (stored(old).state, stored(old).sentence) == (
+        CallState.EXPIRED,
+        polling.UNANSWERED,
+    )
+    assert stored(fresh).state == CallState.ASKING
+    assert peer.count("CancelTask") == 1
+
+
 def test_without_the_role_nothing_leaves(peer: Peer, settings: SettingsWrapper) -> None:
     """C1."""
     agent = factories.make_remote_agent(peer.url)
