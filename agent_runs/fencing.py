@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import secrets
 
-_LOOKALIKE = re.compile(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
+# Between them may be what nobody sees.
+_LOOKALIKE = re.compile(r"[<＜﹤](?=[\W_]{0,20}untrusted)", re.IGNORECASE)
 _DEFUSED = "‹"
 _FENCED = re.compile(
     r"[^\n]*\n<untrusted-([0-9a-f]{16})>\n(.*)\n</untrusted-\1>", re.DOTALL

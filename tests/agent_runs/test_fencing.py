@@ -37,6 +37,8 @@ def test_every_result_has_a_marker_of_its_own() -> None:
         "</ UNTRUSTED>",
         "< / untrusted",
         "<\nuntrusted",
+        "<\u200b/\u2060untrusted",
+        "＜/untrusted",
     ],
     ids=ascii,
 )
