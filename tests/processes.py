@@ -180,13 +180,14 @@ class Installation:
     directory: Path
     database_url: str
     redis_url: str
+    host: str
     port: int
     environment: dict[str, str]
     processes: list[Process] = field(default_factory=list)
 
     @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def base_url(self) -> str:
@@ -204,7 +205,8 @@ class Installation:
 
     def start_web(self, **environment: str) -> Process:
         """A web process on the installation's port."""
-        process = self.start("web", launch.web(self.port), **environment)
+        argv = launch.web(self.port, host=self.host)
+        process = self.start("web", argv, **environment)
         process.wait_for_line("Uvicorn running on")
         return process
 
@@ -253,14 +255,15 @@ class Installation:
         *arguments: str,
         check: bool = True,
         seconds: float = 120.0,
+        typed: str = "",
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:
-        """Run `manage.py` to its end."""
+        """Run `manage.py` to its end; `typed` is what it finds on standard input."""
         done = subprocess.run(
             manage_argv(*arguments),
             cwd=ROOT,
             env=self.environment | environment,
-            stdin=subprocess.DEVNULL,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -314,12 +317,15 @@ class Installation:
             raise AssertionError("\n".join(complaints))
 
 
-def _environment(directory: Path, port: int, **values: str) -> dict[str, str]:
+def _environment(
+    directory: Path, host: str, port: int, **values: str
+) -> dict[str, str]:
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "TMPDIR"}
     inherited = {name: os.environ[name] for name in kept & set(os.environ)}
     own = {
-        "A2A_SERVER_BASE_URLS": f"http://127.0.0.1:{port}/a2a",
+        "A2A_SERVER_BASE_URLS": f"http://{host}:{port}/a2a",
         "A2A_SERVER_ENABLED": "on",
+        "ALLOWED_HOSTS": f"localhost 127.0.0.1 [::1] {host}",
         "DATA_DIR": str(directory),
     }
     return inherited | databases.PRODUCT_ENVIRONMENT | own | values
@@ -331,10 +337,13 @@ def installation(
     *,
     database: str = SQLITE,
     redis_url: str = "",
+    host: str = "127.0.0.1",
     port: int | None = None,
     **environment: str,
 ) -> Iterator[Installation]:
     """An empty, migrated installation. `environment` adds settings of the product.
+
+    `host` is an address of loopback, and what the installation is known by.
 
     With `database=POSTGRESQL` the server is the one that `TEST_DATABASE_URL` names.
     """
@@ -346,9 +355,11 @@ def installation(
             directory=directory,
             database_url=database_url,
             redis_url=redis_url,
+            host=host,
             port=port,
             environment=_environment(
                 directory,
+                host,
                 port,
                 DATABASE_URL=database_url,
                 A2A_REDIS_URL=redis_url,
