@@ -13,7 +13,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import async_to_sync, sync_to_async
 
@@ -37,7 +37,7 @@ from agent_runs.registries import NothingNamed
 from agent_runs.saving import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from uuid import UUID
 
     from a2a_client.models import RemoteAgent
@@ -93,7 +93,8 @@ def call(
     Raises `CallRefused`, and `questions.BadAnswer` for what is no answer; the question
     stays open then. What an agent or the network does is in the result.
     """
-    return async_to_sync(acall)(
+    return _blocking(
+        acall,
         identifier,
         text,
         skill=skill,
@@ -135,7 +136,8 @@ def go_on(
 
     Raises as `call` does.
     """
-    return async_to_sync(ago_on)(
+    return _blocking(
+        ago_on,
         identifier,
         task_id,
         text,
@@ -160,6 +162,25 @@ async def ago_on(
     if text:
         await waiting.give(text)
     return await waiting.settle()
+
+
+def _blocking(
+    wait: Callable[..., Awaitable[CallResult]], *args: Any, **options: Any
+) -> CallResult:
+    tasks: list[asyncio.Task[Any] | None] = []
+
+    async def waiting() -> CallResult:
+        tasks.append(asyncio.current_task())
+        return await wait(*args, **options)
+
+    try:
+        return async_to_sync(waiting)()
+    except KeyboardInterrupt:
+        # The loop's thread would wait for this one to use the ORM, and this one, when the
+        # process ends, for the loop's.
+        for task in filter(None, tasks):
+            task.get_loop().call_soon_threadsafe(task.cancel)
+        raise
 
 
 # --- Beginning ------------------------------------------------------------------------

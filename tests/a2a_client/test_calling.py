@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import os
 import re
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +117,26 @@ def test_goes_on_with_a_context(peer: Peer) -> None:
     calling.call("desk", "And then?", context_id="K1")
 
     assert peer.of("SendMessage")[0].params["message"]["contextId"] == "K1"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("desk")
+def test_whoever_is_interrupted_leaves_nothing_behind_that_waits(peer: Peer) -> None:
+    """C10: else the process would not end."""
+    peer.on("SendMessage", scripts.drip)
+
+    def interrupt() -> None:
+        peer.wait_for("SendMessage")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as threads:
+        interrupting = threads.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            calling.call("desk", "Do it.")
+        interrupting.result()
+
+    peer.wait_for_hang_up(seconds=10)
+    assert RemoteCall.objects.get().state == CallState.SENDING
 
 
 # --- An agent that streams ------------------------------------------------------------
