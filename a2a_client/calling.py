@@ -198,8 +198,8 @@ def _begin(identifier: str, text: str, skill: str, context_id: str) -> RemoteCal
     except ledger.Busy:
         raise CallRefused(
             f"«{agent}» has as many tasks as it may have at once "
-            f"({agent.max_active_calls}). Wait for one to end; manage.py "
-            "a2a_agent_calls lists them."
+            f"({agent.max_active_calls}). Wait for one to end, or give one up: manage.py "
+            "a2a_agent_calls lists them and takes --cancel."
         ) from None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from a2a_client import agents, looking_up, words
+from a2a_client import agents, ledger, looking_up, words
 from a2a_client.management.command import AgentCommand
 from a2a_client.models import CallState, RemoteCall
 from agent_runs.management.command import ExitError, bounded
@@ -24,8 +24,8 @@ _LONGEST = 200
 
 class Command(AgentCommand):
     help = (
-        "Lists calls of remote agents, the newest first, or asks the agent what became "
-        "of one. Exit code 1: there is no such call."
+        "Lists calls of remote agents, the newest first, asks the agent what became of "
+        "one, or gives one up. Exit code 1: there is no such call, or nothing to give up."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,11 +43,20 @@ class Command(AgentCommand):
             metavar="CALL-ID",
             help="ask the agent about this call; the message is not sent again",
         )
+        parser.add_argument(
+            "--cancel",
+            type=UUID,
+            metavar="CALL-ID",
+            help="give up this call, which no run waits for; the agent is told",
+        )
         super().add_arguments(parser)
 
     def perform(self, options: dict[str, Any]) -> None:
         if options["look_up"]:
             self._look_up(options["look_up"], as_json=options["json"])
+            return
+        if options["cancel"]:
+            self._cancel(options["cancel"], as_json=options["json"])
             return
         calls = _calls(options)
         if options["json"]:
@@ -56,14 +65,33 @@ class Command(AgentCommand):
             self.stdout.write("\n".join(map(_line, calls)) or "There are no calls.")
 
     def _look_up(self, call_id: UUID, *, as_json: bool) -> None:
-        call = RemoteCall.objects.select_related("agent").filter(pk=call_id).first()
-        if call is None:
-            raise ExitError(f"There is no call {call_id}.")
+        call = _named(call_id)
         found = looking_up.look_up(call)
         if as_json:
             self.print_json({"id": str(call.pk), "found": found})
         else:
             self.stdout.write(found)
+
+    def _cancel(self, call_id: UUID, *, as_json: bool) -> None:
+        call = _named(call_id)
+        if call.run_id is not None:
+            raise ExitError(
+                f"A run waits for it: manage.py agent_cancel {call.run_id} ends both."
+            )
+        if not ledger.abandon(call):
+            raise ExitError("It has ended already.")
+        if as_json:
+            self.print_json(_document(call))
+        else:
+            told = "The agent is told" if call.remote_task_id else "It has no task yet"
+            self.stdout.write(f"Given up. {told}.")
+
+
+def _named(call_id: UUID) -> RemoteCall:
+    call = RemoteCall.objects.select_related("agent").filter(pk=call_id).first()
+    if call is None:
+        raise ExitError(f"There is no call {call_id}.")
+    return call
 
 
 def _calls(options: dict[str, Any]) -> list[RemoteCall]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from a2a_client import ledger
+from a2a_client import ledger, polling
 from tests import factories
-from tests.a2a_client import scripts
+from tests.a2a_client import agents, scripts
 from tests.a2a_client.management.commands import run
 
 if TYPE_CHECKING:
@@ -108,9 +108,38 @@ def test_says_that_there_is_no_such_call() -> None:
     assert "There is no call" in said.problem
 
 
+def test_gives_up_a_call_that_no_run_waits_for(peer: Peer) -> None:
+    """C9: its place at the agent is free again, and the agent is told."""
+    agent = factories.make_remote_agent(peer.url)
+    call = factories.make_remote_call("asking", agent=agent, remote_task_id="R1")
+    peer.on("CancelTask", scripts.result(agents.task("CANCELED")))
+
+    said = run("a2a_agent_calls", "--cancel", str(call.pk))
+    polling.cancel()
+    again = run("a2a_agent_calls", "--cancel", str(call.pk))
+
+    call.refresh_from_db()
+    assert (said.code, said.out) == (0, "Given up. The agent is told.\n")
+    assert call.state == "canceled"
+    assert [sent.params["id"] for sent in peer.of("CancelTask")] == ["R1"]
+    assert (again.code, again.problem) == (1, "It has ended already.")
+
+
+def test_a_runs_call_is_given_up_with_its_run() -> None:
+    waiting = factories.make_run()
+    call = factories.make_remote_call("working", run=waiting, remote_task_id="R1")
+
+    said = run("a2a_agent_calls", "--cancel", str(call.pk))
+
+    assert said.code == 1
+    assert f"agent_cancel {waiting.pk}" in said.problem
+    call.refresh_from_db()
+    assert call.state == "working"
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [["--state", "nonsense"], ["--limit", "0"], ["--look-up", "7"]],
+    [["--state", "nonsense"], ["--limit", "0"], ["--look-up", "7"], ["--cancel", "x"]],
     ids=lambda arguments: arguments[0],
 )
 def test_bad_values_end_with_2(arguments: list[str]) -> None:
