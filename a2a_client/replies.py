@@ -5,7 +5,8 @@
     Unknown        nobody knows; never sent again by anyone
 
 The body is looked at first: an error of JSON-RPC says more than the status it comes with,
-and comes with any. The content type is not asked, since agents write anything there.
+and comes with any. Only where its code says no more than «no» do 401 and 403 name the
+reason. The content type is not asked, since agents write anything there.
 
 Three texts are kept apart. `sentence` is for models and clients and is ours alone.
 `said` is what the agent's own error told its caller, in one line. `detail` is for
@@ -38,6 +39,9 @@ _REFUSALS: Final = frozenset(ErrorCode) - {ErrorCode.INTERNAL}
 # With these an internal error says that the agent is too busy.
 _TOO_BUSY: Final = frozenset({429, 503})
 _REQUEST_TIMEOUT: Final = 408
+# Beside these a code that only says «no» says less than the status.
+_CREDENTIAL_REFUSED: Final = frozenset({401, 403})
+_SAY_WHY: Final = _REFUSALS - {ErrorCode.INVALID_REQUEST}
 _EVENT_STREAM: Final = "text/event-stream"
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _LONGEST_TYPE: Final = 80
@@ -101,13 +105,15 @@ def of_error(
     is_refusal = _is_refusal(error.code, status)
     kind = NotAccepted if is_refusal else Unknown
     what = f"error {error.code}" + (f" with HTTP {status}" if status != 200 else "")
-    sentence = (
-        f"The agent refused the request ({what})."
-        if is_refusal
-        else f"The agent failed ({what}). Whether it began is not known."
-    )
+    code = f"rpc{error.code}"
+    if not is_refusal:
+        sentence = f"The agent failed ({what}). Whether it began is not known."
+    elif status in _CREDENTIAL_REFUSED and error.code not in _SAY_WHY:
+        code, sentence = f"http_{status}", _refused(status)
+    else:
+        sentence = f"The agent refused the request ({what})."
     return kind(
-        code=f"rpc{error.code}",
+        code=code,
         sentence=sentence,
         detail=_error_in_full(error, method, what),
         said=words.one_line(error.message, LONGEST_SAID),
@@ -190,6 +196,11 @@ def _refused(status: int) -> str:
         return (
             f"The agent sent the request elsewhere (HTTP {status}); "
             "redirects are not followed."
+        )
+    if status in _CREDENTIAL_REFUSED:
+        return (
+            f"The agent refused the request with HTTP {status}: its credential is missing "
+            "or does not suffice. An administrator has to enter another one."
         )
     return f"The agent refused the request with HTTP {status}."
 

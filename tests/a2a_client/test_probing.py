@@ -40,8 +40,12 @@ def test_says_that_the_credential_was_taken(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_says_that_the_credential_was_refused(peer: Peer, status: int) -> None:
-    peer.on("GetTask", scripts.http(status))
+@pytest.mark.parametrize("says_so_in_json", [False, True])
+def test_says_that_the_credential_was_refused(
+    peer: Peer, status: int, says_so_in_json: bool
+) -> None:
+    error = scripts.error(-32600, status=status)
+    peer.on("GetTask", error if says_so_in_json else scripts.http(status))
     agent = factories.make_remote_agent(
         peer.url, secret="s3cret", credential_kind=CredentialKind.BEARER
     )

@@ -52,7 +52,20 @@ def test_a_refusal_of_the_protocol_counts_at_any_status(code: int, status: int) 
     found = failed(status, error(code))
 
     assert isinstance(found, NotAccepted)
-    assert found.code == f"rpc{code}"
+    is_said_by_status = status == 401 and code == ErrorCode.INVALID_REQUEST
+    assert found.code == ("http_401" if is_said_by_status else f"rpc{code}")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("code", [-32600, -32000, 42])
+def test_a_refused_credential_is_told_from_the_status(status: int, code: int) -> None:
+    """C7."""
+    found = failed(status, error(code))
+
+    assert isinstance(found, NotAccepted)
+    assert found.code == f"http_{status}"
+    assert "credential is missing or does not suffice" in found.sentence
+    assert f"error {code} with HTTP {status}" in found.detail
 
 
 @pytest.mark.parametrize(
