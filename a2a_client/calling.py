@@ -237,7 +237,8 @@ def _skill_problem(agent: RemoteAgent, skill: str) -> str | None:
     card = importing.stored_card(agent)
     offered = {one.id for one in card.skills} if card else set()
     if skill and skill not in offered:
-        return f"The card of «{agent}» has no skill «{skill}»."
+        has = listed(sorted(offered)) if offered else "none"
+        return f"The card of «{agent}» has no skill «{skill}». It has {has}."
     if not skill and allowed:
         return f"Name a skill: «{agent}» may be asked for {listed(allowed)} only."
     return None

@@ -93,12 +93,17 @@ def left_to_do(agent: RemoteAgent, *, security: Sequence[str] = ()) -> list[str]
         )
     if agent.needs_secret and not agent.has_secret:
         found.append(f"Enter its secret: manage.py a2a_agent_secret {agent.identifier}")
-    is_asked = bool(security) and card_security.NOTHING not in security
-    if is_asked and not agent.needs_secret:
+    if wants_credential(agent, security):
         found.append("Choose its credential in the admin, and enter the secret.")
     if not agent.is_enabled:
         found.append("Enable it in the admin, and choose who may use it.")
     return found
+
+
+def wants_credential(agent: RemoteAgent, security: Sequence[str]) -> bool:
+    """Whether its card asks for a credential, and no kind of it is chosen yet."""
+    is_asked = bool(security) and card_security.NOTHING not in security
+    return is_asked and not agent.needs_secret
 
 
 def _provider(seen: Preview) -> str:

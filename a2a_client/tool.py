@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GROUP = "Remote agents"
+GROUP = "remote agents"
 LONGEST_TASK = 50_000
 _LONGEST_DESCRIPTION = 2_000
 _LONGEST_SKILL = 300

@@ -60,7 +60,6 @@ class RemoteCallAdmin(WithRole, HistoryAdmin[RemoteCall]):
         "run_linked",
         "created_at",
         "took",
-        "polls",
     )
     list_filter = ("state", AgentFilter, "created_at")
     ordering = ("-created_at", "-id")

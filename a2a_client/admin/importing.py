@@ -16,7 +16,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from a2a_client import importing
+from a2a_client import describing, importing
 from a2a_client.admin import card_facts
 from a2a_client.admin.role import WithRole
 from a2a_client.fetching import CardError
@@ -25,6 +25,8 @@ from agent_runs.admin.fields import cut
 from agent_runs.admin.records import RecordAdmin
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.http import HttpRequest, HttpResponse
     from django.urls import URLPattern
 
@@ -91,6 +93,8 @@ class ImportAdmin(WithRole, RecordAdmin[RemoteAgent]):
         self.message_user(request, "The card was stored.", messages.SUCCESS)
         if request.POST.get("confirm_origin") == seen.origin:
             self._confirm_origin(request, agent, seen.origin)
+        if describing.wants_credential(agent, seen.security):
+            self.message_user(request, _asks_for(seen.security), messages.WARNING)
         return self._next(request, agent)
 
     def _confirm(self, request: HttpRequest, agent: RemoteAgent) -> HttpResponse:
@@ -143,6 +147,13 @@ class ImportAdmin(WithRole, RecordAdmin[RemoteAgent]):
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "a2a_client/import.html", context)
+
+
+def _asks_for(security: Sequence[str]) -> str:
+    return (
+        f"Its card asks for {'; or '.join(security)}: choose its credential and enter the "
+        "secret."
+    )
 
 
 def import_url(agent: RemoteAgent) -> str:

@@ -207,7 +207,7 @@ def test_what_is_followed_is_left_alone_by_the_sweep(peer: Peer) -> None:
         ({"identifier": "nobody"}, "no remote agent «nobody»"),
         ({"text": " \n"}, "no text"),
         ({"text": "x" * 50_001}, "longer than 50000"),
-        ({"skill": "weather"}, "no skill «weather»"),
+        ({"skill": "weather"}, "no skill «weather». It has none."),
         ({"text": "a\x00b"}, "text holds"),
         ({"text": "\udcff"}, "text holds"),
         ({"context_id": "c" * 501}, "longer than any"),
@@ -270,6 +270,15 @@ def test_asks_for_allowed_skills_only(peer: Peer, skill: str) -> None:
 
     with pytest.raises(calling.CallRefused, match="«news» only"):
         calling.call("desk", "Do it.", skill=skill)
+
+
+def test_says_which_skills_there_are(peer: Peer) -> None:
+    """C1."""
+    card = json.dumps(cards.card(peer.url))
+    factories.make_remote_agent(peer.url, identifier="desk", card=card)
+
+    with pytest.raises(calling.CallRefused, match=r"«weather». It has «news»\."):
+        calling.call("desk", "Do it.", skill="weather")
 
 
 def test_names_the_skill(peer: Peer) -> None:

@@ -140,7 +140,11 @@ def _problem(result: CallResult, identifier: str) -> str:
     if result.state == CallState.COMPLETED:
         return ""
     said = f" The agent says: {words.one_line(result.text, 500)}" if result.text else ""
-    return f"{result.sentence or result.state.label}{said}"
+    told = f"{result.sentence or result.state.label}{said}"
+    if result.state == CallState.UNKNOWN:
+        look_up = f"manage.py a2a_agent_calls --look-up {result.call_id}"
+        return f"{told}\nAsk the agent what became of it: {look_up}"
+    return told
 
 
 def _goes_on(result: CallResult) -> bool:

@@ -87,6 +87,22 @@ def test_storing_stores_what_was_seen_and_says_what_is_left(
     assert LogEntry.objects.get().change_message == "Card imported."
 
 
+def test_says_which_credential_has_to_be_entered(
+    browser: Browser, agent: RemoteAgent, peer: Peer
+) -> None:
+    """C3."""
+    bearer = {"key": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}}
+    asks = [{"schemes": {"key": {}}}]
+    card = cards.card(peer.url, securitySchemes=bearer, securityRequirements=asks)
+    peer.serve_card(card)
+
+    response = press(browser, look(browser, agent), "store_form")
+
+    assert html_forms.sentences(response)[1] == (
+        "Its card asks for a bearer token: choose its credential and enter the secret."
+    )
+
+
 def test_a_card_that_changed_meanwhile_is_shown_and_not_stored(
     browser: Browser, agent: RemoteAgent, peer: Peer
 ) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from a2a_client.models import RemoteCall
 from tests import factories
 from tests.a2a_client import agents, scripts
 from tests.a2a_client.management.commands import run
@@ -53,6 +54,17 @@ def test_says_why_there_is_no_answer(peer: Peer) -> None:
     assert (said.code, said.out) == (1, "")
     assert "rejected" in said.problem
     assert "Not my job." in said.problem
+
+
+def test_says_how_to_find_out_what_became_of_it(peer: Peer) -> None:
+    """C7."""
+    peer.on("SendMessage", scripts.reset)
+
+    said = run("a2a_agent_call", "desk", "Do it.")
+
+    call = RemoteCall.objects.get()
+    assert said.code == 1
+    assert f"manage.py a2a_agent_calls --look-up {call.pk}" in said.problem
 
 
 def test_asks_at_the_terminal(peer: Peer, stdin: Input) -> None:
