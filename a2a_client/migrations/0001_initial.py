@@ -341,7 +341,7 @@ class Migration(migrations.Migration):
                             ("", "Not asked for"),
                             ("wanted", "To be sent"),
                             ("sent", "Sent"),
-                            ("failed", "Could not be sent"),
+                            ("failed", "Refused, or could not be sent"),
                         ],
                         default="",
                         max_length=8,

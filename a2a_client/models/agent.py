@@ -246,7 +246,7 @@ class RemoteAgent(models.Model):
     def reach_problem(self) -> str | None:
         """Why it cannot even be asked something harmless, for administrators."""
         if not self.interface_origin:
-            return "Its card has not been imported yet, or has no interface to use."
+            return "It has no interface to use: import its card."
         if not self.is_confirmed:
             origin = self.interface_origin
             return f"Nobody has confirmed that its interface may be at {origin}."

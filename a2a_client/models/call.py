@@ -41,7 +41,7 @@ class Cancellation(models.TextChoices):
     NONE = "", "Not asked for"
     WANTED = "wanted", "To be sent"
     SENT = "sent", "Sent"
-    FAILED = "failed", "Could not be sent"
+    FAILED = "failed", "Refused, or could not be sent"
 
 
 class RemoteCall(models.Model):
