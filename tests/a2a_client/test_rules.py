@@ -297,7 +297,7 @@ def test_a_new_agent_cannot_be_enabled() -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"interface_url": "", "confirmed_origin": ""}, "not been imported"),
+        ({"interface_url": "", "confirmed_origin": ""}, "import its card"),
         ({"confirmed_origin": ""}, "Nobody has confirmed"),
         ({"confirmed_origin": "https://other.example"}, "Nobody has confirmed"),
         ({"credential_kind": "bearer"}, "credential has to be entered"),

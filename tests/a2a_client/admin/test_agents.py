@@ -87,7 +87,7 @@ def test_the_list_takes_as_many_queries_for_many_agents(
     [
         (
             {"interface_url": "", "confirmed_origin": ""},
-            "Its card has not been imported",
+            "It has no interface to use: import its card.",
         ),
         ({"confirmed_origin": ""}, "Nobody has confirmed that its interface may be at"),
         (
