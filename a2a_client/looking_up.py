@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from asgiref.sync import async_to_sync
 
 from a2a_client import ledger, messages, transport, words
-from a2a_client.replies import Accepted, NotAccepted
+from a2a_client.replies import TASK_NOT_FOUND, Accepted, NotAccepted
 from a2a_protocol import proto_json, types
-from a2a_protocol.errors import ErrorCode, RemoteError
+from a2a_protocol.errors import RemoteError
 
 if TYPE_CHECKING:
     from a2a_client.models import RemoteCall
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 PURPOSE = "look up"
 _MOST_SHOWN = 5
 _LONGEST_ID = 100
-_TASK_NOT_FOUND = f"rpc{ErrorCode.TASK_NOT_FOUND.value}"
 
 NOTHING_IN_CONTEXT = (
     "The agent knows no task of this call: the message may not have arrived, it may have "
@@ -61,7 +60,7 @@ def _ask(call: RemoteCall) -> Judgement:
 
 
 def _by_id(call: RemoteCall, judgement: Judgement) -> str | None:
-    if isinstance(judgement, NotAccepted) and judgement.code == _TASK_NOT_FOUND:
+    if isinstance(judgement, NotAccepted) and judgement.code == TASK_NOT_FOUND:
         shown = words.one_line(call.remote_task_id, _LONGEST_ID)
         return f"The agent knows no task «{shown}», or none any more."
     task = _read(types.Task, judgement)

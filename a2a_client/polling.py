@@ -88,7 +88,7 @@ def _taken() -> list[RemoteCall]:
     return _take(needed.order_by("due_at", "id"), due_at=now + _TAKEN_FOR)
 
 
-async def _poll_one(call: RemoteCall) -> Callable[[], None]:
+async def _poll_one(call: RemoteCall) -> Callable[[], object]:
     audit = Audit(run_id=call.run_id, call_id=call.pk, purpose="poll")
     judgement = await transport.send(
         call.agent, "GetTask", messages.task_state(call), audit=audit, seconds=_SECONDS
@@ -114,7 +114,8 @@ def record_poll(call: RemoteCall, judgement: Judgement) -> bool:
         return recording.outcome(call, found)
     if call.deadline_at <= clock.database_now():
         return ledger.expired(call, LATE)
-    ledger.postpone(call, recording.poll_delay(call.polls))
+    asked = None if isinstance(judgement, Accepted) else judgement.retry_after
+    ledger.postpone(call, recording.poll_delay(call.polls, asked=asked))
     return False
 
 
@@ -200,11 +201,11 @@ def _to_cancel() -> list[RemoteCall]:
     return _take(wanted.order_by("state_changed_at"), cancellation=Cancellation.SENT)
 
 
-async def _cancel_one(call: RemoteCall) -> Callable[[], None]:
+async def _cancel_one(call: RemoteCall) -> Callable[[], object]:
     judgement = await send_cancellation(call)
     if isinstance(judgement, Accepted):
         return lambda: None
-    return lambda: _ignore(ledger.cancellation_failed(call))
+    return lambda: ledger.cancellation_failed(call)
 
 
 async def send_cancellation(call: RemoteCall) -> Judgement:
@@ -241,7 +242,7 @@ def purge() -> None:
         workers.beat()
 
 
-# --- Taking and asking --------------------------------------------------------------------
+# --- Taking and asking ----------------------------------------------------------------
 
 
 def _take(calls: QuerySet[RemoteCall], **columns: Any) -> list[RemoteCall]:
@@ -256,7 +257,7 @@ def _take(calls: QuerySet[RemoteCall], **columns: Any) -> list[RemoteCall]:
 
 
 def _all_at_once(
-    ask: Callable[[RemoteCall], Awaitable[Callable[[], None]]],
+    ask: Callable[[RemoteCall], Awaitable[Callable[[], object]]],
     calls: list[RemoteCall],
 ) -> None:
     """Ask for all of them, then store one by one; one that fails stops no other."""
@@ -274,11 +275,7 @@ def _all_at_once(
 
 
 async def _gathered(
-    ask: Callable[[RemoteCall], Awaitable[Callable[[], None]]],
+    ask: Callable[[RemoteCall], Awaitable[Callable[[], object]]],
     calls: list[RemoteCall],
-) -> list[Callable[[], None] | BaseException]:
+) -> list[Callable[[], object] | BaseException]:
     return await asyncio.gather(*map(ask, calls), return_exceptions=True)
-
-
-def _ignore(_: object) -> None:
-    pass

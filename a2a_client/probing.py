@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 from asgiref.sync import async_to_sync
 
 from a2a_client import transport
-from a2a_client.replies import Accepted
+from a2a_client.replies import TASK_NOT_FOUND, Accepted
 from a2a_protocol import types
-from a2a_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from a2a_client.models import RemoteAgent
     from a2a_client.replies import Judgement, NotAccepted, Unknown
 
 PURPOSE = "probe"
-_TASK_NOT_FOUND = f"rpc{ErrorCode.TASK_NOT_FOUND.value}"
 _CREDENTIAL_REFUSED = frozenset({"http_401", "http_403"})
 
 
@@ -45,7 +43,7 @@ def probe(agent: RemoteAgent) -> Probed:
     took = f"{max(round((time.monotonic() - began) * 1000), 1)} ms"
     if isinstance(judgement, Accepted):
         return Probed(is_good=False, sentence=_believed_anything(agent, took))
-    if judgement.code == _TASK_NOT_FOUND:
+    if judgement.code == TASK_NOT_FOUND:
         return Probed(is_good=True, sentence=_reached(agent, took))
     return _failed(agent, judgement, took)
 

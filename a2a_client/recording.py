@@ -45,13 +45,18 @@ TOO_MUCH = "The agent told more than is read here."
 
 _FIRST_POLL = timedelta(seconds=2)
 _LONGEST_WAIT = timedelta(seconds=60)
+_LONGEST_ASKED = timedelta(minutes=10)
 # As the columns hold them; specification and SDKs set no bound.
 LONGEST_ID = 500
 
 
-def poll_delay(polls: int) -> timedelta:
-    """How long to wait after so many polls that told nothing new (C6)."""
-    return min(_FIRST_POLL * (1 << min(polls, 6)), _LONGEST_WAIT)
+def poll_delay(polls: int, *, asked: int | None = None) -> timedelta:
+    """How long to wait after so many polls that told nothing new (C6).
+
+    `asked` are seconds that the agent wants to be left alone; they only lengthen it.
+    """
+    usual = min(_FIRST_POLL * (1 << min(polls, 6)), _LONGEST_WAIT)
+    return max(usual, min(timedelta(seconds=asked or 0), _LONGEST_ASKED))
 
 
 def reply_to_message(call: RemoteCall, reply: Judgement) -> bool:

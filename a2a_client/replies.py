@@ -226,6 +226,6 @@ def _media_type(answer: HttpAnswer) -> str:
 
 
 def _retry_after(answer: HttpAnswer) -> int | None:
-    # A date is not taken: no two clocks agree, and the model cannot wait anyway.
+    # A date is not taken: no two clocks agree.
     text = answer.headers.get("retry-after", "").strip()
     return int(text) if _SECONDS.fullmatch(text) else None

@@ -16,6 +16,7 @@ from a2a_client.audit import Audit
 from a2a_client.outgoing import Wanted
 from a2a_client.replies import HttpAnswer, NotAccepted
 from a2a_client.streams import Ending, EventStream, Stream, StreamEvent
+from a2a_client.tokens import TokenNotGiven
 from agent_runs import outbound
 from egress.client import Limits
 from egress.errors import BadAnswer, EgressError, Reason, TimedOut
@@ -46,10 +47,10 @@ async def send(
     """Send once and judge the answer; `seconds` bound everything from DNS to its end.
 
     Without them the agent's own time-out counts. A token that has to be asked for before
-    has the agent's time-out for itself. `params` need name no tenant.
+    has as much time for itself. `params` need name no tenant.
     """
     wanted = Wanted(agent=agent, method=method, params=params, audit=audit)
-    prepared = await outgoing.prepare(wanted)
+    prepared = await _prepared_within(seconds, wanted)
     if isinstance(prepared, NotAccepted):
         return wanted.logged(prepared)
     limits = _whole_request(agent.timeout_seconds if seconds is None else seconds)
@@ -82,6 +83,21 @@ async def stream(
     limits = Limits(total_seconds=total, body_bytes=MOST_STREAMED_BYTES)
     async with contextlib.AsyncExitStack() as stack:
         yield await _open(stack, prepared, limits)
+
+
+async def _prepared_within(
+    seconds: float | None, wanted: Wanted
+) -> Outgoing | NotAccepted:
+    """Requests of one agent wait for its token one after the other, and not for ever."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await outgoing.prepare(wanted)
+    except TimeoutError:
+        return NotAccepted(
+            code=TokenNotGiven.code,
+            sentence=f"The agent's credential was not ready after {seconds:g} seconds. Try "
+            "again later.",
+        )
 
 
 def _whole_request(seconds: float) -> Limits:

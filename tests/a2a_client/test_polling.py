@@ -163,6 +163,26 @@ def test_the_waits_between_polls_grow_up_to_a_minute() -> None:
     assert waits == [2, 4, 8, 16, 32, 60, 60]
 
 
+def test_an_agent_may_ask_for_longer_waits_but_not_for_ever() -> None:
+    asked = [None, 1, 30, 10**9]
+
+    waits = [recording.poll_delay(1, asked=n).total_seconds() for n in asked]
+
+    assert waits == [4, 4, 30, 600]
+
+
+def test_an_agent_that_is_too_busy_is_left_alone_as_long_as_it_asks(peer: Peer) -> None:
+    peer.on("GetTask", scripts.unavailable("90"))
+    call = waiting_run(factories.make_remote_agent(peer.url))
+    before = clock.database_now()
+
+    polling.poll()
+
+    due_at = stored(call).due_at
+    assert due_at
+    assert due_at >= before + timedelta(seconds=90)
+
+
 def test_a_poll_that_told_nothing_new_is_postponed(peer: Peer) -> None:
     """C6."""
     peer.on("GetTask", scripts.result(WORKING))

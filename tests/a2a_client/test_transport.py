@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError, connection
 
 from a2a_client import transport
-from a2a_client.models import RemoteAgent
+from a2a_client.models import CredentialKind, RemoteAgent
 from a2a_client.replies import Accepted, NotAccepted, Unknown
 from a2a_protocol import types
 from agent_runs import clock
@@ -250,3 +250,26 @@ def test_no_time_is_no_time(peer: Peer) -> None:
 
     assert not isinstance(found, Accepted)
     assert found.code == "deadline"
+
+
+def test_a_token_endpoint_holds_up_a_request_no_longer_than_its_agent(
+    peer: Peer,
+) -> None:
+    """A round of polls ends, however many calls wait for one token."""
+    peer.on("POST /token", scripts.silence)
+    agent = factories.make_remote_agent(
+        peer.url,
+        credential_kind=CredentialKind.OAUTH2,
+        credential_name="client id",
+        token_url=peer.token_url,
+        secret=SECRET,
+        timeout_seconds=30,
+    )
+    began = time.monotonic()
+
+    found = ask(agent, seconds=0.5)
+
+    assert isinstance(found, NotAccepted)
+    assert found.code == "token"
+    assert time.monotonic() - began < 10
+    assert peer.count("GetTask") == 0
