@@ -99,7 +99,7 @@ def test_an_extension_that_is_required_and_unknown_lets_nothing_leave(
 @pytest.mark.parametrize(
     ("wrong", "detail"),
     [
-        ({"interface_url": ""}, "import its card"),
+        ({"interface_url": ""}, "It has no interface to use"),
         ({"confirmed_origin": "https://agent.example"}, "Nobody has confirmed"),
         (
             {"credential_kind": CredentialKind.BEARER},
