@@ -77,7 +77,6 @@ def begin(
     run: AgentRun | None = None,
     call_id: str = "",
     context_id: str = "",
-    caller_id: Any = None,
 ) -> RemoteCall:
     """Commit a call as `sending`; from then on it is one of the agent's active ones.
 
@@ -95,9 +94,9 @@ def begin(
         active = RemoteCall.objects.filter(agent=locked, state__in=ACTIVE_STATES)
         if active.count() >= locked.max_active_calls:
             raise Busy
-        columns = {"caller_id": caller_id, "skill": skill, "request": text}
         context = context_id or str(uuid.uuid4())
-        return _insert(locked, run, key, context_id=context, **columns)
+        columns = {"skill": skill, "request": text, "context_id": context}
+        return _insert(locked, run, key, **columns)
 
 
 def _insert(

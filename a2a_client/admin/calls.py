@@ -79,7 +79,6 @@ class RemoteCallAdmin(WithRole, HistoryAdmin[RemoteCall]):
                     "code",
                     "skill_shown",
                     "run_linked",
-                    "caller",
                 )
             },
         ),
@@ -124,7 +123,7 @@ class RemoteCallAdmin(WithRole, HistoryAdmin[RemoteCall]):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RemoteCall]:
-        calls = super().get_queryset(request).select_related("agent", "caller")
+        calls = super().get_queryset(request).select_related("agent")
         # A card may be a megabyte, and nothing here is read of it.
         return calls.defer(*_ENCRYPTED, "agent__card")
 

@@ -6,7 +6,6 @@ import uuid
 
 import django.core.validators
 import django.db.models.deletion
-from django.conf import settings
 from django.db import migrations, models
 
 import agent_runs.encryption
@@ -18,7 +17,6 @@ class Migration(migrations.Migration):
     dependencies = [
         ("agent_runs", "0008_waiting_is_whole"),
         ("auth", "0012_alter_user_first_name_max_length"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -356,16 +354,6 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="calls",
                         to="a2a_client.remoteagent",
-                    ),
-                ),
-                (
-                    "caller",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -49,7 +48,7 @@ class RemoteCall(models.Model):
     agent = models.ForeignKey(
         RemoteAgent, on_delete=models.PROTECT, related_name="calls"
     )
-    # The run that waits for it; none: a command, code or the admin made the call.
+    # The run that waits for it; none: a command or code made the call.
     run = models.ForeignKey(
         AgentRun,
         null=True,
@@ -59,13 +58,6 @@ class RemoteCall(models.Model):
     )
     # SHA-256 of the id that the model gave its tool call; empty without a run.
     call_key = models.CharField(max_length=64, blank=True)
-    caller = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-    )
     state = models.CharField(
         max_length=16, choices=CallState, default=CallState.SENDING
     )
