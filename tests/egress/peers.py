@@ -7,8 +7,9 @@ was sent, so that a test can say what never arrived.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
@@ -22,7 +23,13 @@ from egress.errors import Reason, Unreachable
 from egress.policy import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import (
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Iterator,
+        Sequence,
+    )
 
     from egress.addresses import Address
     from egress.client import Client, Limits
@@ -145,6 +152,18 @@ async def silent() -> AsyncIterator[Peer]:
     async with listening(serve) as port:
         peer.port = port
         yield peer
+
+
+@contextmanager
+def deaf(address: str, port: int) -> Iterator[None]:
+    """Takes no connection there and refuses none: the queue of those that wait is full."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind((address, port))
+        listener.listen(0)
+        # Linux keeps one more than it was told.
+        stack.enter_context(socket.create_connection((address, port)))
+        yield
 
 
 async def _read_request(reader: asyncio.StreamReader) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import ssl
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -175,6 +176,20 @@ async def test_the_next_address_is_tried_where_one_refuses() -> None:
 
     assert answer.status == 200
     assert peer.connections == 1
+
+
+@pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.9"])
+@pytest.mark.skipif(sys.platform != "linux", reason="It is Linux that drops them.")
+async def test_an_address_that_says_nothing_leaves_time_for_the_next() -> None:
+    """E5: each may take its part of the time to connect, and not all of it."""
+    resolver = StubResolver(peer_test=[["127.0.0.9", "127.0.0.1"]])
+    limits = Limits(connect_seconds=2)
+    async with peers.serving(peers.answering(peers.OK)) as peer:
+        with peers.deaf("127.0.0.9", peer.port):
+            async with peers.opened(peer, resolver=resolver, limits=limits) as client:
+                answer = await client.request("GET", peer.url("peer.test"))
+
+    assert answer.status == 200
 
 
 async def test_says_that_nobody_listens() -> None:
