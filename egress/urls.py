@@ -155,11 +155,17 @@ def parse_host(text: str) -> str:
         ) from None
 
 
+def _written(address: IPv6Address) -> str:
+    # Newer Pythons write a mapped address so (RFC 5952, section 5), older ones in hex.
+    mapped = address.ipv4_mapped
+    return str(address) if mapped is None else f"::ffff:{mapped}"
+
+
 def _parse_v6(text: str) -> str:
     # A zone («%eth0») would choose an interface of this host.
     try:
         if "%" not in text:
-            return str(IPv6Address(text[1:-1]))
+            return _written(IPv6Address(text[1:-1]))
     except AddressValueError:
         pass
     raise _bad_host()

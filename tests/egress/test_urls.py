@@ -32,7 +32,7 @@ def _reason(url: str) -> Reason:
         ("https://1.example.1a/", "https://1.example.1a", "/"),
         ("https://8.8.8.8./", "https://8.8.8.8", "/"),
         ("https://[2001:DB8:0::1]:8443/", "https://[2001:db8::1]:8443", "/"),
-        ("https://[::ffff:8.8.8.8]/", "https://[::ffff:808:808]", "/"),
+        ("https://[::ffff:8.8.8.8]/", "https://[::ffff:8.8.8.8]", "/"),
     ],
 )
 def test_takes_a_url_apart(url: str, origin: str, path: str) -> None:
