@@ -181,7 +181,8 @@ def _differences(
     found = list(interfaces.differences(stored, card))
     columns = _columns_of(interface)
     if any(getattr(agent, name) != value for name, value in columns.items()):
-        found.append(f"The interface in use becomes {interface.url}.")
+        tenant = f", tenant «{interface.tenant}»" if interface.tenant else ""
+        found.append(f"The interface in use becomes {interface.url}{tenant}.")
     return tuple(found)
 
 

@@ -32,7 +32,7 @@ async def follow(
     ) as stream:
         await _read(call, stream, so_far)
         ended = stream.ended
-    if so_far.is_over or isinstance(ended, Ending | None):
+    if isinstance(ended, Ending | None):
         await sync_to_async(recording.stream_ended)(call, so_far.settled())
     else:
         await sync_to_async(recording.reply_to_message)(call, ended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 
 from a2a_client import delegation, ledger
 from a2a_client.models import CallState, RemoteAgent, RemoteCall
@@ -26,6 +27,8 @@ from tests.a2a_client.delegating import (
 from tests.agent_runs.scripted import after_a_death, registered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_django.fixtures import SettingsWrapper
 
     from tests.a2a_client.delegating import Delegating
@@ -114,6 +117,27 @@ def test_a_second_segment_sends_nothing_again(peer: Peer) -> None:
         begun(step)
 
     assert RemoteCall.objects.count() == 1
+
+
+def test_of_two_segments_with_an_answer_one_sends_it(peer: Peer) -> None:
+    """R12: the other one has looked at the row before the first began."""
+    peer.on("SendMessage", sends(ASKING))
+    step = delegating(peer)
+    step.go()
+    step.answer("1999")
+
+    def begun_by_another(
+        execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
+    ) -> Any:
+        if sql.startswith('UPDATE "a2a_client_remotecall"'):
+            faster = "UPDATE a2a_client_remotecall SET state = 'sending'"
+            execute(faster, (), False, context)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(begun_by_another):
+        step.go()
+
+    assert peer.count("SendMessage") == 1
 
 
 def test_an_answer_that_came_too_late_changes_nothing(peer: Peer) -> None:
@@ -269,6 +293,21 @@ def test_a_step_waits_for_its_approval_once(peer: Peer, approve: bool) -> None:
     else:
         assert step.result == ("denied", DENIED)
         assert peer.connections == 0
+
+
+def test_a_step_that_was_handed_over_is_not_asked_about_again(peer: Peer) -> None:
+    """T12, T13: what left was approved as it was shown, whatever it is called by now."""
+    peer.on("SendMessage", sends(WORKING))
+    peer.on("GetTask", scripts.result(DONE))
+    step = delegating(peer, requires_approval=True)
+    asks = step.go()
+    boss = factories.make_user(is_superuser=True)
+    deciding.decide(step.run.pk, asks.waiting.id, approve=True, user=boss)
+    step.go()
+    RemoteAgent.objects.update(name="Another name")
+    step.poll()
+
+    assert step.go() == ModelAnswer(text="done")
 
 
 def test_a_turn_of_an_approved_step_and_others_is_approved_once(peer: Peer) -> None:

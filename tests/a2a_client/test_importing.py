@@ -128,6 +128,19 @@ def test_a_second_import_tells_the_differences(peer: Peer) -> None:
     told = " ".join(seen.differences)
     assert "news" in told
     assert f"The interface in use becomes {peer.origin}/new." in told
+
+
+def test_another_tenant_is_a_difference(peer: Peer) -> None:
+    """C2: messages go to somebody else at the same address."""
+    peer.serve_card(cards.card(peer.url))
+    agent = imported(cards.agent_without_card(peer.card_url))
+    offered = cards.interface(peer.url, tenant="acme")
+    peer.serve_card(cards.card(peer.url, supportedInterfaces=[offered]))
+
+    seen = importing.preview(agent)
+
+    told = f"The interface in use becomes {peer.url}, tenant «acme»."
+    assert seen.differences[-1] == told
     assert not seen.is_as_stored
 
 

@@ -466,6 +466,17 @@ def test_a_message_without_a_run_whose_sender_died_is_lost() -> None:
     assert stored(fresh).state == CallState.SENDING
 
 
+def test_a_message_of_a_run_is_left_to_the_run() -> None:
+    """C7: its segment may still be waiting for the answer, or find the row."""
+    long_ago = clock.database_now() - 2 * polling.LEFT_ALONE
+    run = factories.make_run(RunState.RUNNING)
+    call = factories.make_remote_call(CallState.SENDING, now=long_ago, run=run)
+
+    polling.tidy()
+
+    assert stored(call).state == CallState.SENDING
+
+
 def test_a_question_without_a_run_is_not_open_for_ever(
     peer: Peer, settings: SettingsWrapper
 ) -> None:
