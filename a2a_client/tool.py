@@ -7,7 +7,7 @@ restart. Nothing of it is there while the client role is off.
 from __future__ import annotations
 
 import logging
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
@@ -56,11 +56,14 @@ def _has_name(agent: RemoteAgent) -> bool:
 
 def _tool(agent: RemoteAgent, members: _Members) -> Tool:
     groups = frozenset(allowance.group_id for allowance in agent.allowances.all())
-    skills = _skills(agent)
+    card = importing.stored_card(agent)
+    skills = _skills(agent, card)
+    # Allowed ones that the card lacks by now are no reason to ask for others.
+    named = tuple(skill.id for skill in skills) or tuple(agent.allowed_skills)
     return Tool(
         name=agent.tool_name,
-        description=_description(agent, skills),
-        parameters=_parameters(agent, [skill.id for skill in skills]),
+        description=_description(agent, card, skills),
+        parameters=_parameters(named, is_limited=bool(agent.allowed_skills)),
         effect=Effect.NON_IDEMPOTENT_WRITE,
         delegate=partial(delegation.delegate, agent),
         preview=partial(_preview, agent),
@@ -99,9 +102,8 @@ class _Members:
 # --- What the model is told -----------------------------------------------------------
 
 
-def _skills(agent: RemoteAgent) -> list[AgentSkill]:
+def _skills(agent: RemoteAgent, card: AgentCard | None) -> list[AgentSkill]:
     """Those of the card that may be asked for, and whose ids a model can be told."""
-    card = _card(agent)
     allowed = set(agent.allowed_skills)
     skills = [s for s in card.skills if s.id in allowed or not allowed] if card else []
     return [skill for skill in skills if _is_plain(skill.id)][:_MOST_SKILLS]
@@ -111,14 +113,12 @@ def _is_plain(skill: str) -> bool:
     return bool(skill) and words.one_line(skill, _LONGEST_SKILL_ID) == skill
 
 
-def _card(agent: RemoteAgent) -> AgentCard | None:
-    return importing.stored_card(agent)
-
-
-def _description(agent: RemoteAgent, skills: Iterable[AgentSkill]) -> str:
+def _description(
+    agent: RemoteAgent, card: AgentCard | None, skills: Iterable[AgentSkill]
+) -> str:
     """What an administrator wrote; else what the card says, marked as such."""
     told = agent.description
-    if not told and (card := _card(agent)):
+    if not told and card:
         told = f"It says of itself: {words.one_line(card.description, 500)}"
     lines = [f"Hands a task to the remote agent «{agent.name}». {told}".strip()]
     for skill in skills:
@@ -127,13 +127,13 @@ def _description(agent: RemoteAgent, skills: Iterable[AgentSkill]) -> str:
     return words.lines("\n".join(lines), _LONGEST_DESCRIPTION)
 
 
-def _parameters(agent: RemoteAgent, skills: Collection[str]) -> type[BaseModel]:
+# Tools are asked for with every message, and a class takes milliseconds to make.
+@lru_cache(maxsize=256)
+def _parameters(named: tuple[str, ...], *, is_limited: bool) -> type[BaseModel]:
     """Of an agent whose skills are limited, one of them has to be asked for."""
     skill: Any = Annotated[str, Field(max_length=_LONGEST_SKILL_ID)]
-    # Allowed ones that the card lacks by now are no reason to ask for others.
-    if named := tuple(skills) or tuple(agent.allowed_skills):
+    if named:
         skill = Literal[named]
-    is_limited = bool(agent.allowed_skills)
     return create_model(
         "Task",
         __config__=ConfigDict(extra="forbid"),
