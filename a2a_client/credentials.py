@@ -81,7 +81,7 @@ async def headers(agent: RemoteAgent, *, audit: Audit) -> dict[str, str]:
         return {}
     secret = await sync_to_async(_secret)(agent)
     if agent.credential_kind == CredentialKind.OAUTH2:
-        secret = await tokens.token(agent, secret)
+        secret = await tokens.token(agent, secret, audit=audit)
     written = _WRITERS[agent.credential_kind](agent.credential_name, secret)
     logger.info("credential sent", extra=audit.facts(agent))
     return written

@@ -15,6 +15,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import logging
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from datetime import datetime
 
+    from a2a_client.audit import Audit
     from egress.client import Answer
+
+logger = logging.getLogger(__name__)
 
 # Where the endpoint does not say how long (section 5.1 only recommends it).
 ASSUMED_SECONDS: Final = 300
@@ -87,13 +91,13 @@ class _Granted:
     seconds: int
 
 
-async def token(agent: RemoteAgent, secret: str) -> str:
+async def token(agent: RemoteAgent, secret: str, *, audit: Audit) -> str:
     """The kept one, or a new one. Raises `TokenNotGiven`."""
     async with _turn(agent.pk):
         if kept := await sync_to_async(_kept)(agent):
             return kept
         asked_at = await sync_to_async(clock.database_now)()
-        granted = _read(agent, await _ask(agent, secret))
+        granted = _read(agent, await _ask(agent, secret, audit))
         await sync_to_async(_keep)(agent, granted, asked_at)
         return granted.token
 
@@ -151,11 +155,12 @@ def _keep(agent: RemoteAgent, granted: _Granted, asked_at: datetime) -> None:
 # --- The endpoint ---------------------------------------------------------------------
 
 
-async def _ask(agent: RemoteAgent, secret: str) -> Answer:
+async def _ask(agent: RemoteAgent, secret: str, audit: Audit) -> Answer:
     limits = Limits(total_seconds=agent.timeout_seconds, body_bytes=_LARGEST_ANSWER)
     form = {"grant_type": "client_credentials"}
     if agent.scopes:
         form["scope"] = agent.scopes
+    logger.info("client secret sent", extra=audit.facts(agent) | {"host": _host(agent)})
     try:
         async with outbound.open_client(guard.GROUP, limits=limits) as client:
             return await client.request(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ def make_agent(peer: Peer, **values: Any) -> RemoteAgent:
 
 
 def got(agent: RemoteAgent) -> str:
-    return async_to_sync(tokens.token)(agent, SECRET)
+    return async_to_sync(tokens.token)(agent, SECRET, audit=AUDIT)
 
 
 def refusal(agent: RemoteAgent) -> str:
@@ -86,6 +87,25 @@ def test_a_token_is_asked_for_as_the_rfc_has_it(peer: Peer) -> None:
         "grant_type": ["client_credentials"],
         "scope": ["read write"],
     }
+
+
+def test_what_proves_the_client_is_audited(
+    peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C3: with the host that it went to, and never with the secret."""
+    peer.on(ASK, given())
+    agent = make_agent(peer)
+    agent.interface_url = "https://agent.example/rpc"
+
+    with caplog.at_level(logging.INFO, "a2a_client"):
+        got(agent)
+        got(agent)
+
+    (record,) = [r for r in caplog.records if r.message == "client secret sent"]
+    facts = vars(record)
+    assert (facts["agent"], facts["host"]) == (agent.identifier, "127.0.0.1")
+    assert facts["purpose"] == AUDIT.purpose
+    assert SECRET not in str(facts)
 
 
 def test_without_scopes_none_are_named(peer: Peer) -> None:
@@ -155,7 +175,10 @@ def test_who_comes_while_it_is_asked_for_waits_for_that_answer(peer: Peer) -> No
     agent = make_agent(peer)
 
     async def at_once() -> list[str]:
-        asked = [asyncio.create_task(tokens.token(agent, SECRET)) for _ in range(4)]
+        asked = [
+            asyncio.create_task(tokens.token(agent, SECRET, audit=AUDIT))
+            for _ in range(4)
+        ]
         await asyncio.to_thread(peer.wait_for, ASK)
         gate.open()
         return await asyncio.gather(*asked)
