@@ -73,6 +73,26 @@ def unseal(cell: str, sealed: str) -> str:
     return plaintext
 
 
+def can_seal() -> bool:
+    """Whether a secret that is entered now could be stored."""
+    try:
+        seal("trial", "")
+    except (ImproperlyConfigured, ValueError):
+        return False
+    return True
+
+
+def is_as_stored(record: models.Model, stored: models.Model, name: str) -> bool:
+    """Whether saving `record` over `stored` would keep the secret of this column.
+
+    True for one that was only read with the row, also where it was opened since, and
+    where there is none.
+    """
+    mine = vars(record).get(name)
+    # A sealed value was only read; an opened one may be what is stored.
+    return isinstance(mine, Sealed) or not mine or bool(mine == getattr(stored, name))
+
+
 def is_current(sealed: str) -> bool:
     """Whether the first key opens this token already."""
     try:
@@ -165,9 +185,11 @@ __all__ = [
     "EncryptedTextField",
     "EncryptionError",
     "Sealed",
+    "can_seal",
     "configured_keys",
     "encrypted_fields",
     "field_of",
+    "is_as_stored",
     "is_current",
     "rotate",
     "seal",

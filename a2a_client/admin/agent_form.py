@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.core.exceptions import ImproperlyConfigured
 
 from a2a_client import importing, rules, words
 from a2a_client.models import RemoteAgent
@@ -96,7 +95,7 @@ class RemoteAgentForm(RecordForm[RemoteAgent]):
 
     def _enter(self, secret: str, kind: str) -> None:
         problem = rules.secret_problem(kind or CredentialKind.NONE, secret)
-        if problem is None and not _can_encrypt():
+        if problem is None and not encryption.can_seal():
             problem = (
                 "The secret cannot be stored: A2A_ENCRYPTION_KEYS holds no usable key."
             )
@@ -104,11 +103,3 @@ class RemoteAgentForm(RecordForm[RemoteAgent]):
             self.add_error("new_secret", problem)
         else:
             self.instance.enter_secret(secret)
-
-
-def _can_encrypt() -> bool:
-    try:
-        encryption.seal("trial", "")
-    except (ImproperlyConfigured, ValueError):
-        return False
-    return True

@@ -15,8 +15,8 @@ from django.core.validators import (
 from django.db import models
 from django.db.models import Q
 
-from agent_runs import saving
-from agent_runs.encryption import EncryptedTextField, Sealed
+from agent_runs import encryption, saving
+from agent_runs.encryption import EncryptedTextField
 from egress.errors import Refused
 from egress.policy import origin_of
 
@@ -284,13 +284,7 @@ class RemoteAgent(models.Model):
             return False
         if all(getattr(stored, n) == getattr(self, n) for n in _SECRET_IS_FOR):
             return False
-        mine = vars(self).get("credential_secret")
-        # A sealed value was only read with the row; an opened one may be the old secret.
-        return (
-            isinstance(mine, Sealed)
-            or not mine
-            or bool(mine == stored.credential_secret)
-        )
+        return encryption.is_as_stored(self, stored, "credential_secret")
 
     def _leaves_token_behind(self, stored: RemoteAgent) -> bool:
         """A token was made with all of these; nobody enters one."""

@@ -12,7 +12,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.contrib.auth.models import Group
-from django.core.exceptions import ImproperlyConfigured
 
 from agent_runs import encryption
 from agent_runs.admin.records import RecordAdmin, RecordForm
@@ -45,7 +44,7 @@ class ProviderForm(RecordForm[Provider]):
             raise forms.ValidationError(
                 "A key consists of visible ASCII characters without spaces."
             )
-        if key and not _can_encrypt():
+        if key and not encryption.can_seal():
             raise forms.ValidationError(
                 "The key cannot be stored: A2A_ENCRYPTION_KEYS holds no usable key."
             )
@@ -58,14 +57,6 @@ class ProviderForm(RecordForm[Provider]):
                 "remove_api_key", "Either enter a key or remove the stored one."
             )
         return cleaned
-
-
-def _can_encrypt() -> bool:
-    try:
-        encryption.seal("trial", "")
-    except (ImproperlyConfigured, ValueError):
-        return False
-    return True
 
 
 @admin.register(Provider)

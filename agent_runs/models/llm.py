@@ -10,8 +10,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from agent_runs import saving
-from agent_runs.encryption import EncryptedTextField, Sealed
+from agent_runs import encryption, saving
+from agent_runs.encryption import EncryptedTextField
 
 
 class AnswerLevel(models.TextChoices):
@@ -138,9 +138,7 @@ class Provider(models.Model):
             return False
         if (stored.kind, stored.base_url) == (self.kind, self.base_url):
             return False
-        mine = vars(self).get("api_key")
-        # A sealed value was only read with the row; an opened one may be the old key.
-        return isinstance(mine, Sealed) or not mine or bool(mine == stored.api_key)
+        return encryption.is_as_stored(self, stored, "api_key")
 
 
 class LLMConfiguration(models.Model):
