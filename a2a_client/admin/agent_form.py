@@ -10,6 +10,7 @@ from a2a_client import importing, rules, words
 from a2a_client.models import RemoteAgent
 from a2a_client.models.agent import CredentialKind
 from agent_runs import encryption
+from agent_runs.admin.choosing import NamesField
 from agent_runs.admin.records import RecordForm
 
 if TYPE_CHECKING:
@@ -27,10 +28,9 @@ _SKILLS_HELP = "None chosen: all of them may be asked for."
 _LONGEST_LABEL = 200
 
 
-class SkillsField(forms.MultipleChoiceField):
+class SkillsField(NamesField):
     """Skills of the stored card, and what is allowed although the card has it no more."""
 
-    widget = forms.CheckboxSelectMultiple
     default_error_messages = {"invalid_choice": "The card has no skill «%(value)s»."}
 
     def offer(self, agent: RemoteAgent) -> None:
@@ -38,15 +38,6 @@ class SkillsField(forms.MultipleChoiceField):
         skills = card.skills if card else ()
         self.choices = list(_choices(skills, self.prepare_value(agent.allowed_skills)))
         self.help_text = _SKILLS_HELP if self.choices else _NO_SKILLS
-
-    def prepare_value(self, value: Any) -> list[str]:
-        # What a fixture stored may be no list; it is shown as it is and can be mended.
-        if isinstance(value, list):
-            return [str(name) for name in value]
-        return [str(value)] if value else []
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return set(self.prepare_value(initial)) != set(data or [])
 
 
 def _choices(

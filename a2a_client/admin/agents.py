@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import FilteredSelectMultiple
-from django.contrib.auth.models import Group
 from django.db.models import Count, IntegerField, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.shortcuts import redirect
@@ -20,6 +18,7 @@ from a2a_client.admin.importing import import_url, left_to_import
 from a2a_client.admin.probing import ProbeAdmin
 from a2a_client.models import ACTIVE_STATES, RemoteAgent, RemoteCall
 from a2a_client.models.agent import CredentialKind
+from agent_runs.admin.choosing import ChoosesGroups
 from agent_runs.admin.fields import NOTHING
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _SEES_CALLS = "a2a_client.view_remotecall"
 
 
 @admin.register(RemoteAgent)
-class RemoteAgentAdmin(ProbeAdmin):
+class RemoteAgentAdmin(ChoosesGroups, ProbeAdmin):
     form = RemoteAgentForm
     change_form_template = "a2a_client/remote_agent.html"
     list_display = (
@@ -128,14 +127,6 @@ class RemoteAgentAdmin(ProbeAdmin):
         if db_field.name in {"card_url", "token_url"}:
             options["widget"] = forms.TextInput(attrs={"size": 70})
         return super().formfield_for_dbfield(db_field, request, **options)
-
-    def formfield_for_manytomany(
-        self, db_field: Any, request: HttpRequest | None, **options: Any
-    ) -> Any:
-        """The groups, chosen as users are given theirs; a row is no more than its ends."""
-        widget = FilteredSelectMultiple(db_field.verbose_name, is_stacked=False)
-        groups = Group.objects.order_by("name")
-        return db_field.formfield(queryset=groups, widget=widget)
 
     def save_model(
         self, request: HttpRequest, obj: RemoteAgent, form: Any, change: bool

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from django import forms
-
+from agent_runs.admin.choosing import NamesField
 from agent_runs.admin.tools import effect_label
 from agent_runs.tools import grants
 
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
 _NOT_INSTALLED = "Not installed here"
 
 
-class ToolsField(forms.MultipleChoiceField):
+class ToolsField(NamesField):
     """What is stored and not installed stays a choice, so that it can be seen and kept."""
 
-    widget = forms.CheckboxSelectMultiple
     default_error_messages = {"invalid_choice": "«%(value)s» is not installed here."}
 
     def offer(self, stored: Any) -> None:
@@ -31,15 +29,6 @@ class ToolsField(forms.MultipleChoiceField):
         self.choices = list(_groups(known, self.prepare_value(stored)))
         if not self.choices:
             self.help_text = "None is installed here."
-
-    def prepare_value(self, value: Any) -> list[str]:
-        # What a fixture stored may be no list; it is shown as it is and can be mended.
-        if isinstance(value, list):
-            return [str(name) for name in value]
-        return [str(value)] if value else []
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return set(self.prepare_value(initial)) != set(data or [])
 
 
 def in_stored_order(chosen: list[str], stored: Any) -> list[str]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import FilteredSelectMultiple
-from django.contrib.auth.models import Group
 
 from agent_runs import encryption
+from agent_runs.admin.choosing import ChoosesGroups
 from agent_runs.admin.records import RecordAdmin, RecordForm
 from agent_runs.models import LLMConfiguration, Provider
 from agent_runs.offline import scripts
@@ -109,7 +108,7 @@ class ProviderAdmin(RecordAdmin[Provider]):
 
 
 @admin.register(LLMConfiguration)
-class LLMConfigurationAdmin(RecordAdmin[LLMConfiguration]):
+class LLMConfigurationAdmin(ChoosesGroups, RecordAdmin[LLMConfiguration]):
     list_display = (
         "name",
         "identifier",
@@ -154,11 +153,3 @@ class LLMConfigurationAdmin(RecordAdmin[LLMConfiguration]):
             names = scripts.listed()
             options["help_text"] = f"As the provider names it. Offline: {names}."
         return super().formfield_for_dbfield(db_field, request, **options)
-
-    def formfield_for_manytomany(
-        self, db_field: Any, request: HttpRequest | None, **options: Any
-    ) -> Any:
-        """The groups, chosen as users are given theirs; a row is no more than its ends."""
-        widget = FilteredSelectMultiple(db_field.verbose_name, is_stacked=False)
-        groups = Group.objects.order_by("name")
-        return db_field.formfield(queryset=groups, widget=widget)
