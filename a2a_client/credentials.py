@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from asgiref.sync import sync_to_async
 
-from a2a_client import tokens
+from a2a_client import header_fields, tokens
 from a2a_client.models import CredentialKind
 from agent_runs.encryption import EncryptionError
 
@@ -33,14 +33,6 @@ _BEARER: Final = "Bearer "
 _BASIC: Final = "Basic "
 # What is shorter stands in bodies by chance.
 _SHORTEST_HIDDEN: Final = 8
-# RFC 9110 sections 5.1 and 5.5, without what only some readers understand.
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
-_HEADER_VALUE: Final = re.compile(r"[!-~](?:[ -~]{0,8190}[!-~])?")
-# Of the request itself, and of the connection.
-_TAKEN: Final = frozenset(
-    {"a2a-extensions", "a2a-version", "accept", "accept-encoding", "connection"}
-    | {"content-length", "content-type", "host", "transfer-encoding", "user-agent"}
-)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _ENTER_AGAIN: Final = "An administrator has to enter it again."
@@ -143,7 +135,7 @@ def _bearer(_: str, token: str) -> dict[str, str]:
 
 
 def _api_key(name: str, key: str) -> dict[str, str]:
-    if not _HEADER_NAME.fullmatch(name) or name.lower() in _TAKEN:
+    if not header_fields.is_name(name) or header_fields.is_taken(name):
         raise CredentialUnreadable(_NO_NAME)
     return {name: _sendable(key)}
 
@@ -157,7 +149,7 @@ def _basic(user: str, password: str) -> dict[str, str]:
 
 
 def _sendable(value: str) -> str:
-    if not _HEADER_VALUE.fullmatch(value):
+    if not header_fields.is_value(value):
         raise CredentialUnreadable(_NO_VALUE)
     return value
 

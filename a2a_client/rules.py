@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from a2a_client import guard, importing
+from a2a_client import guard, header_fields, importing
 from a2a_client.models import RemoteAgent
 from a2a_client.models.agent import CredentialKind
 from agent_runs.cleaning import is_hidden
@@ -21,19 +21,8 @@ if TYPE_CHECKING:
 
     AgentChange = Change[RemoteAgent]
 
-# RFC 9110 5.6.2.
-_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# What the request itself, its connection or the protocol says with them.
-_TAKEN_HEADERS: Final = re.compile(
-    r"authorization|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade"
-    r"|expect|accept|user-agent|forwarded|via"
-    r"|(a2a|accept|content|if|proxy|sec|x-forwarded)-.*",
-    re.IGNORECASE,
-)
 # RFC 6749 3.3, several of them.
 _SCOPES: Final = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
-# What a header's value may be: RFC 9110 5.5, without the bytes that nobody agrees on.
-_HEADER_VALUE: Final = re.compile(r"[!-~]([ -~]*[!-~])?")
 _IN_A_HEADER: Final = frozenset({CredentialKind.BEARER, CredentialKind.API_KEY})
 _WITH_A_NAME: Final[Mapping[str, str]] = {
     CredentialKind.API_KEY: "An API key needs the name of its header.",
@@ -123,11 +112,11 @@ def _credential_name_problem(kind: str, name: str) -> str | None:
 
 
 def _header_problem(name: str) -> str | None:
-    if not _HEADER_NAME.fullmatch(name):
+    if not header_fields.is_name(name):
         return (
             "This is no name of a header: letters, digits and hyphens, without blanks."
         )
-    if _TAKEN_HEADERS.fullmatch(name):
+    if header_fields.is_taken(name):
         return (
             f"«{name}» is set by the request itself. A token that goes into "
             "Authorization is a bearer token."
@@ -156,7 +145,7 @@ def secret_problem(kind: str, secret: str) -> str | None:
         return "Choose the kind of credential first."
     if not secret:
         return "The secret is empty."
-    if kind in _IN_A_HEADER and not _HEADER_VALUE.fullmatch(secret):
+    if kind in _IN_A_HEADER and not header_fields.is_value(secret):
         return (
             "The secret holds a character that cannot be sent in a header, or a blank at "
             "an end. Copy it again."
