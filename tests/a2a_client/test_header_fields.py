@@ -28,8 +28,18 @@ def test_a_name_is_a_token(name: str, is_name: bool) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Authorization", "HOST", "te", "Via", "A2A-Version", "accept-language"]
-    + ["Content-Length", "Proxy-Authorization", "X-Forwarded-For", "User-Agent"],
+    [
+        "Authorization",
+        "HOST",
+        "te",
+        "Via",
+        "A2A-Version",
+        "accept-language",
+        "Content-Length",
+        "Proxy-Authorization",
+        "X-Forwarded-For",
+        "User-Agent",
+    ],
 )
 def test_what_the_request_says_itself_is_taken(name: str) -> None:
     assert header_fields.is_taken(name)
