@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from a2a_client import ledger, outcomes, stored
 from a2a_client.outcomes import Asks, Ended, Finished, NeedsAuth
-from a2a_client.replies import TASK_NOT_FOUND, Accepted, NotAccepted, Unknown
-from a2a_protocol.errors import RemoteError
+from a2a_client.replies import Accepted, NotAccepted, Unknown, rpc_code
+from a2a_protocol.errors import ErrorCode, RemoteError
 from agent_runs import questions
 
 if TYPE_CHECKING:
@@ -38,7 +38,16 @@ UNREADABLE = Unknown(
     "known. It is not sent again.",
 )
 # The task has ended there, or is not known: it asks nothing any more.
-_TAKES_NO_ANSWER = frozenset({TASK_NOT_FOUND, "rpc-32002", "rpc-32004"})
+_TAKES_NO_ANSWER = frozenset(
+    map(
+        rpc_code,
+        (
+            ErrorCode.TASK_NOT_FOUND,
+            ErrorCode.TASK_NOT_CANCELABLE,
+            ErrorCode.UNSUPPORTED_OPERATION,
+        ),
+    )
+)
 NOT_TAKEN = "The last answer was not taken."
 _BLANK = "\n\n"
 TOO_MUCH = "The agent told more than is read here."

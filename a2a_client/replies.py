@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from egress.errors import EgressError
 
 LONGEST_SAID: Final = 300
-# The code of a judgement that says so.
-TASK_NOT_FOUND: Final = f"rpc{ErrorCode.TASK_NOT_FOUND.value}"
 
 # Every code of the protocol but «internal error» is a refusal before any work.
 _REFUSALS: Final = frozenset(ErrorCode) - {ErrorCode.INTERNAL}
@@ -40,11 +38,25 @@ _REFUSALS: Final = frozenset(ErrorCode) - {ErrorCode.INTERNAL}
 _TOO_BUSY: Final = frozenset({429, 503})
 _REQUEST_TIMEOUT: Final = 408
 # Beside these a code that only says «no» says less than the status.
-_CREDENTIAL_REFUSED: Final = frozenset({401, 403})
+_REFUSING_CREDENTIALS: Final = frozenset({401, 403})
 _SAY_WHY: Final = _REFUSALS - {ErrorCode.INVALID_REQUEST}
 _EVENT_STREAM: Final = "text/event-stream"
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _LONGEST_TYPE: Final = 80
+
+
+def rpc_code(code: int) -> str:
+    """The code of a judgement about an error of JSON-RPC."""
+    return f"rpc{int(code)}"
+
+
+def http_code(status: int) -> str:
+    """The code of a judgement about an HTTP status."""
+    return f"http_{status}"
+
+
+TASK_NOT_FOUND: Final = rpc_code(ErrorCode.TASK_NOT_FOUND)
+CREDENTIAL_REFUSED: Final = frozenset(map(http_code, _REFUSING_CREDENTIALS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +117,11 @@ def of_error(
     is_refusal = _is_refusal(error.code, status)
     kind = NotAccepted if is_refusal else Unknown
     what = f"error {error.code}" + (f" with HTTP {status}" if status != 200 else "")
-    code = f"rpc{error.code}"
+    code = rpc_code(error.code)
     if not is_refusal:
         sentence = f"The agent failed ({what}). Whether it began is not known."
-    elif status in _CREDENTIAL_REFUSED and error.code not in _SAY_WHY:
-        code, sentence = f"http_{status}", _refused(status)
+    elif status in _REFUSING_CREDENTIALS and error.code not in _SAY_WHY:
+        code, sentence = http_code(status), _refused(status)
     else:
         sentence = f"The agent refused the request ({what})."
     return kind(
@@ -164,7 +176,7 @@ def _with_result(answer: HttpAnswer, method: str, reply: Reply) -> Judgement:
         return Accepted(result=reply.result)
     # The status denies what the body says, so nothing is sure.
     return Unknown(
-        code=f"http_{answer.status}",
+        code=http_code(answer.status),
         sentence=f"The agent answered with a result and HTTP {answer.status}. "
         "Whether it began is not known.",
         detail=_shown(
@@ -176,7 +188,7 @@ def _with_result(answer: HttpAnswer, method: str, reply: Reply) -> Judgement:
 def _without_reply(answer: HttpAnswer, method: str, *, problem: str) -> Judgement:
     detail = _shown(answer, method, problem)
     wait = _retry_after(answer)
-    code = f"http_{answer.status}"
+    code = http_code(answer.status)
     if _is_refusing_status(answer.status):
         sentence = _refused(answer.status)
         return NotAccepted(
@@ -197,7 +209,7 @@ def _refused(status: int) -> str:
             f"The agent sent the request elsewhere (HTTP {status}); "
             "redirects are not followed."
         )
-    if status in _CREDENTIAL_REFUSED:
+    if status in _REFUSING_CREDENTIALS:
         return (
             f"The agent refused the request with HTTP {status}: its credential is missing "
             "or does not suffice. An administrator has to enter another one."

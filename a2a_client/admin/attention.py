@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import OuterRef, Subquery
 
 from a2a_client.models import CallState, RemoteCall
+from a2a_client.recording import AUTH_REQUIRED
+from a2a_client.replies import CREDENTIAL_REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +28,9 @@ LAST: Mapping[str, Any] = {
 
 _REFUSED = "It refused the credential at the last step."
 _BY_CODE = {
-    "auth_required": "Its last step waits for a sign-in that only a person can do at the "
+    AUTH_REQUIRED: "Its last step waits for a sign-in that only a person can do at the "
     "agent.",
-    "http_401": _REFUSED,
-    "http_403": _REFUSED,
+    **dict.fromkeys(CREDENTIAL_REFUSED, _REFUSED),
 }
 _UNKNOWN = "Nobody knows what became of its last step: look it up among its calls."
 
