@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from a2a_client.models import RemoteAgent
+    from a2a_client.models import RemoteAgent, RemoteCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,10 @@ class Audit:
     run_id: UUID | None = None
     call_id: UUID | None = None
     purpose: str
+
+    @classmethod
+    def of(cls, call: RemoteCall, purpose: str) -> Self:
+        return cls(run_id=call.run_id, call_id=call.pk, purpose=purpose)
 
     def facts(self, agent: RemoteAgent) -> dict[str, str]:
         """For the log."""

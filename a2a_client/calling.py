@@ -27,7 +27,6 @@ from a2a_client import (
     polling,
     recording,
     stored,
-    transport,
 )
 from a2a_client.models import CallState, RemoteCall
 from agent_runs import questions
@@ -338,11 +337,7 @@ class _Waiting:
         return True
 
     async def _look(self) -> None:
-        audit = transport.Audit(call_id=self._call.pk, purpose="poll")
-        request = messages.task_state(self._call)
-        judgement = await transport.send(
-            self._call.agent, "GetTask", request, audit=audit
-        )
+        judgement = await polling.ask(self._call)
         await sync_to_async(polling.record_poll)(self._call, judgement)
         self._call = await sync_to_async(_fresh)(self._call)
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from asgiref.sync import sync_to_async
 
 from a2a_client import ledger, messages, outcomes, recording, stored, transport
+from a2a_client.audit import Audit
 from a2a_client.models import CallState, Delivery, RemoteAgent
 from a2a_client.streaming import follow
-from a2a_client.transport import Audit
 from agent_runs.tools.contract import ToolError
 from agent_runs.tools.progress import Asking, Done, StillRunning
 
@@ -78,7 +78,7 @@ async def send(
 
     With `may_follow` a stream is read to its end where the agent is to be followed so.
     """
-    audit = Audit(run_id=call.run_id, call_id=call.pk, purpose="SendMessage")
+    audit = Audit.of(call, "SendMessage")
     agent = call.agent
     is_streamed = agent.delivery == Delivery.STREAM and agent.offers_streaming
     if may_follow and is_streamed:

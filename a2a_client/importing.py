@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import async_to_sync
 
-from a2a_client import fetching, guard, interfaces
+from a2a_client import (
+    card_differences,
+    card_security,
+    fetching,
+    guard,
+    interfaces,
+)
 from a2a_client.fetching import CardError
 from a2a_client.models import RemoteAgent
 from a2a_protocol import canonical, json_text
@@ -93,7 +99,7 @@ def preview(agent: RemoteAgent) -> Preview:
         must_be_confirmed=origin != _confirmed_after(agent, origin),
         is_new=stored is None,
         differences=_differences(agent, stored, card, interface),
-        security=tuple(interfaces.required_security(card)),
+        security=tuple(card_security.required_security(card)),
         warnings=tuple(_warnings(agent, card, interface)),
         notes=tuple(notes),
     )
@@ -178,7 +184,7 @@ def _differences(
 ) -> tuple[str, ...]:
     if stored is None:
         return ()
-    found = list(interfaces.differences(stored, card))
+    found = list(card_differences.differences(stored, card))
     columns = _columns_of(interface)
     if any(getattr(agent, name) != value for name, value in columns.items()):
         tenant = f", tenant «{interface.tenant}»" if interface.tenant else ""

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from a2a_client import words
-from a2a_client.card_differences import differences
-from a2a_client.card_security import required_security
 from a2a_protocol import json_text, proto_json
 from a2a_protocol.types import AgentCard
 
@@ -23,16 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from a2a_protocol.types import AgentInterface
-
-__all__ = [
-    "SPOKEN",
-    "Interface",
-    "NoInterface",
-    "choose",
-    "differences",
-    "read_card",
-    "required_security",
-]
 
 # Versions in the order of preference, each with the bindings that are spoken in it.
 SPOKEN: Final = (("1.0", frozenset({"JSONRPC"})),)

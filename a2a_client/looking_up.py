@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from asgiref.sync import async_to_sync
 
-from a2a_client import ledger, messages, transport, words
+from a2a_client import ledger, messages, polling, transport, words
+from a2a_client.audit import Audit
 from a2a_client.replies import TASK_NOT_FOUND, Accepted, NotAccepted
 from a2a_protocol import proto_json, types
 from a2a_protocol.errors import RemoteError
@@ -52,11 +53,14 @@ def look_up(call: RemoteCall) -> str:
 
 
 def _ask(call: RemoteCall) -> Judgement:
-    audit = transport.Audit(run_id=call.run_id, call_id=call.pk, purpose=PURPOSE)
-    send = async_to_sync(transport.send)
     if call.remote_task_id:
-        return send(call.agent, "GetTask", messages.task_state(call), audit=audit)
-    return send(call.agent, "ListTasks", messages.tasks_of_context(call), audit=audit)
+        return async_to_sync(polling.ask)(call, purpose=PURPOSE)
+    return async_to_sync(transport.send)(
+        call.agent,
+        "ListTasks",
+        messages.tasks_of_context(call),
+        audit=Audit.of(call, PURPOSE),
+    )
 
 
 def _by_id(call: RemoteCall, judgement: Judgement) -> str | None:

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from a2a_client import conf, ledger, messages, outcomes, recording, transport
+from a2a_client.audit import Audit
 from a2a_client.models import (
     ACTIVE_STATES,
     CallState,
@@ -27,7 +28,6 @@ from a2a_client.models import (
     RemoteCall,
 )
 from a2a_client.replies import TASK_NOT_FOUND, Accepted, NotAccepted
-from a2a_client.transport import Audit
 from a2a_protocol.errors import RemoteError
 from agent_runs import clock, delegations, registries, retention, workers
 from agent_runs.models import RunState
@@ -89,11 +89,21 @@ def _taken() -> list[RemoteCall]:
 
 
 async def _poll_one(call: RemoteCall) -> Callable[[], object]:
-    audit = Audit(run_id=call.run_id, call_id=call.pk, purpose="poll")
-    judgement = await transport.send(
-        call.agent, "GetTask", messages.task_state(call), audit=audit, seconds=_SECONDS
-    )
+    judgement = await ask(call, seconds=_SECONDS)
     return lambda: _take_poll(call, judgement)
+
+
+async def ask(
+    call: RemoteCall, *, purpose: str = "poll", seconds: float | None = None
+) -> Judgement:
+    """Ask for the task that the call became, once; `seconds` as `transport.send` has it."""
+    return await transport.send(
+        call.agent,
+        "GetTask",
+        messages.task_state(call),
+        audit=Audit.of(call, purpose),
+        seconds=seconds,
+    )
 
 
 def _take_poll(call: RemoteCall, judgement: Judgement) -> None:
@@ -209,7 +219,7 @@ async def _cancel_one(call: RemoteCall) -> Callable[[], object]:
 
 
 async def send_cancellation(call: RemoteCall) -> Judgement:
-    audit = Audit(run_id=call.run_id, call_id=call.pk, purpose="cancel")
+    audit = Audit.of(call, "cancel")
     request = messages.cancellation(call)
     return await transport.send(
         call.agent, "CancelTask", request, audit=audit, seconds=_SECONDS

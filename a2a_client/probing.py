@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from asgiref.sync import async_to_sync
 
 from a2a_client import transport
-from a2a_client.replies import TASK_NOT_FOUND, Accepted
+from a2a_client.audit import Audit
+from a2a_client.replies import CREDENTIAL_REFUSED, TASK_NOT_FOUND, Accepted
 from a2a_protocol import types
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from a2a_client.replies import Judgement, NotAccepted, Unknown
 
 PURPOSE = "probe"
-_CREDENTIAL_REFUSED = frozenset({"http_401", "http_403"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def probe(agent: RemoteAgent) -> Probed:
 
 def _ask(agent: RemoteAgent) -> Judgement:
     nobodys = types.GetTaskRequest(tenant=agent.interface_tenant, id=str(uuid.uuid4()))
-    audit = transport.Audit(run_id=None, call_id=None, purpose=PURPOSE)
+    audit = Audit(purpose=PURPOSE)
     return async_to_sync(transport.send)(agent, "GetTask", nobodys, audit=audit)
 
 
@@ -73,7 +73,7 @@ def _believed_anything(agent: RemoteAgent, took: str) -> str:
 
 def _failed(agent: RemoteAgent, failure: NotAccepted | Unknown, took: str) -> Probed:
     sentence = f"{failure.sentence} It took {took}."
-    if failure.code in _CREDENTIAL_REFUSED:
+    if failure.code in CREDENTIAL_REFUSED:
         sentence = (
             f"«{agent.host}» was reached in {took}. {_refused(agent, failure.code)}"
         )

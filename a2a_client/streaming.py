@@ -16,8 +16,9 @@ from a2a_client.accumulating import TaskSoFar
 from a2a_client.streams import Ending
 
 if TYPE_CHECKING:
+    from a2a_client.audit import Audit
     from a2a_client.models import RemoteCall
-    from a2a_client.transport import Audit, Stream
+    from a2a_client.streams import Stream
     from a2a_protocol.types import SendMessageRequest
 
 

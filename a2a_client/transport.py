@@ -12,10 +12,9 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from a2a_client import guard, outgoing, replies
-from a2a_client.audit import Audit
 from a2a_client.outgoing import Wanted
 from a2a_client.replies import HttpAnswer, NotAccepted
-from a2a_client.streams import Ending, EventStream, Stream, StreamEvent
+from a2a_client.streams import EventStream, Stream
 from a2a_client.tokens import TokenNotGiven
 from agent_runs import outbound
 from egress.client import Limits
@@ -24,6 +23,7 @@ from egress.errors import BadAnswer, EgressError, Reason, TimedOut
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from a2a_client.audit import Audit
     from a2a_client.models import RemoteAgent
     from a2a_client.outgoing import Outgoing
     from a2a_client.replies import Judgement
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 # Events are read one by one and not kept here; this only ends what has no end.
 MOST_STREAMED_BYTES: Final = 64 * 1024 * 1024
-
-__all__ = ["Audit", "Ending", "Stream", "StreamEvent", "send", "stream"]
 
 
 async def send(

@@ -7,6 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from a2a_client import transport
+from a2a_client.audit import Audit
 from a2a_client.models import CredentialKind
 from a2a_client.replies import NotAccepted, Unknown
 from a2a_protocol import types
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-AUDIT = transport.Audit(purpose="test")
+AUDIT = Audit(purpose="test")
 GET = types.GetTaskRequest(id="R1")
 SECRET = "s3cret-of-the-agent"
 

@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from a2a_client import transport
+from a2a_client.audit import Audit
 from a2a_client.models import RemoteAgent
 from a2a_client.replies import NotAccepted, Unknown
 from a2a_client.streams import Ending, StreamEvent
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-AUDIT = transport.Audit(purpose="test")
+AUDIT = Audit(purpose="test")
 METHOD = "SubscribeToTask"
 PARAMS = types.SubscribeToTaskRequest(id="R1")
 

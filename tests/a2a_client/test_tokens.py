@@ -13,6 +13,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from a2a_client import tokens, transport
+from a2a_client.audit import Audit
 from a2a_client.models import CredentialKind, RemoteAgent
 from a2a_client.replies import Accepted, NotAccepted
 from a2a_client.tokens import TokenNotGiven
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 ASK = "POST /token"
 SECRET = "s3cret & söhne"
-AUDIT = transport.Audit(purpose="test")
+AUDIT = Audit(purpose="test")
 
 
 def given(token: str = "t1", status: int = 200, **members: Any) -> Script:

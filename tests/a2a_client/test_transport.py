@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError, connection
 
 from a2a_client import transport
+from a2a_client.audit import Audit
 from a2a_client.models import CredentialKind, RemoteAgent
 from a2a_client.replies import Accepted, NotAccepted, Unknown
 from a2a_protocol import types
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 RUN = uuid.uuid4()
-AUDIT = transport.Audit(run_id=RUN, purpose="test")
+AUDIT = Audit(run_id=RUN, purpose="test")
 GET = types.GetTaskRequest(id="R1")
 TASK = agents.task("WORKING")
 SECRET = "s3cret-of-the-agent"
