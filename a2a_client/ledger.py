@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from a2a_client.outcomes import Asks
     from agent_runs.models import AgentRun
-    from agent_runs.questions import Question
 
 # Where a call may come to from the outside: the message is under way, or the agent works.
 UNDER_WAY = frozenset({CallState.SENDING, CallState.WORKING})
@@ -171,9 +170,12 @@ def asks(call: RemoteCall, asked: Asks) -> bool:
     )
 
 
-def asks_again(call: RemoteCall, question: Question) -> bool:
-    """An answer was not taken: its task waits on, and the question is open once more."""
-    text = stored.dump_question(question)
+def asks_again(call: RemoteCall, said: str) -> bool:
+    """An answer was not taken: its task waits on, and the question is open once more.
+
+    `said` is what whoever answers next should know about it.
+    """
+    text = stored.with_refusal(call.question or "", said)
     return _move(
         call,
         {CallState.SENDING},

@@ -6,23 +6,20 @@ was faster, and tells nobody: whoever waits reads the row.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from a2a_client import ledger, outcomes, stored
+from a2a_client import ledger, outcomes
 from a2a_client.outcomes import Asks, Ended, Finished, NeedsAuth
 from a2a_client.replies import Accepted, NotAccepted, Unknown, rpc_code
 from a2a_protocol.errors import ErrorCode, RemoteError
-from agent_runs import questions
 
 if TYPE_CHECKING:
     from a2a_client.accumulating import Cut, TooMuch
     from a2a_client.models import RemoteCall
     from a2a_client.outcomes import Outcome
     from a2a_client.replies import Judgement
-    from agent_runs.questions import Question
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +45,6 @@ _TAKES_NO_ANSWER = frozenset(
         ),
     )
 )
-NOT_TAKEN = "The last answer was not taken."
-_BLANK = "\n\n"
 TOO_MUCH = "The agent told more than is read here."
 
 _FIRST_POLL = timedelta(seconds=2)
@@ -74,26 +69,10 @@ def reply_to_message(call: RemoteCall, reply: Judgement) -> bool:
         return _accepted(call, reply)
     if isinstance(reply, NotAccepted):
         if call.remote_task_id and reply.code not in _TAKES_NO_ANSWER:
-            return ledger.asks_again(call, _asked_again(call, reply))
-        return ledger.not_accepted(
-            call,
-            code=reply.code,
-            sentence=reply.sentence,
-            text=reply.said,
-            detail=reply.detail,
-        )
+            said = f"The agent says: {reply.said}" if reply.said else reply.sentence
+            return ledger.asks_again(call, said)
+        return ledger.not_accepted(call, **_why(reply))
     return _unknown(call, reply)
-
-
-def _asked_again(call: RemoteCall, reply: NotAccepted) -> Question:
-    """The question with a word about the answer that was not taken (T8)."""
-    asked = stored.load_question(call.question or "")
-    said = f"The agent says: {reply.said}" if reply.said else reply.sentence
-    own = asked.details
-    if own.startswith(NOT_TAKEN):
-        own = own.partition(_BLANK)[2]
-    details = f"{NOT_TAKEN} {said}{_BLANK if own else ''}{own}"
-    return dataclasses.replace(asked, details=details[: questions.LONGEST_DETAILS])
 
 
 def _accepted(call: RemoteCall, reply: Accepted) -> bool:
@@ -166,13 +145,16 @@ def note(call: RemoteCall, notes: tuple[str, ...]) -> None:
 
 
 def _unknown(call: RemoteCall, reply: Unknown) -> bool:
-    return ledger.unknown(
-        call,
-        code=reply.code,
-        sentence=reply.sentence,
-        text=reply.said,
-        detail=reply.detail,
-    )
+    return ledger.unknown(call, **_why(reply))
+
+
+def _why(reply: NotAccepted | Unknown) -> dict[str, str]:
+    return {
+        "code": reply.code,
+        "sentence": reply.sentence,
+        "text": reply.said,
+        "detail": reply.detail,
+    }
 
 
 def _facts(call: RemoteCall, **more: object) -> dict[str, object]:
