@@ -43,7 +43,9 @@ async def delegate(agent: RemoteAgent, request: ToolCall) -> Progress:
             return await delegate(agent, request)
         await send(call, messages.new_task(call, call.request))
     elif call.state == CallState.SENDING:
-        await sync_to_async(ledger.lost)(call)
+        if not await sync_to_async(ledger.lost)(call):
+            # Whoever had begun it was only slow.
+            return await delegate(agent, request)
     elif call.state == CallState.ASKING:
         await _answer(call, request.answers)
     return progress(call)

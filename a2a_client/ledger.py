@@ -241,8 +241,13 @@ def unknown(
 
 
 def lost(call: RemoteCall) -> bool:
-    """A process ended between sending and recording (C7)."""
-    return unknown(call, code=CRASHED, sentence=LOST)
+    """A process ended between sending and recording (C7).
+
+    False where it has recorded since the call was read: it was slow, and has not ended.
+    """
+    return _end(
+        call, CallState.UNKNOWN, expected=_as_read(call), code=CRASHED, sentence=LOST
+    )
 
 
 def expired(call: RemoteCall, sentence: str) -> bool:
@@ -255,10 +260,16 @@ def expired(call: RemoteCall, sentence: str) -> bool:
     )
 
 
+def _as_read(call: RemoteCall) -> frozenset[CallState]:
+    """For whoever judges by what was read, and knows nothing newer of the task."""
+    return ACTIVE_STATES & {CallState(call.state)}
+
+
 def _end(
     call: RemoteCall,
     state: CallState,
     *,
+    expected: Collection[CallState] = ACTIVE_STATES,
     text: str = "",
     detail: str = "",
     **columns: Any,
@@ -271,7 +282,7 @@ def _end(
     }
     return _move(
         call,
-        ACTIVE_STATES,
+        expected,
         state,
         now=now,
         ended_at=now,
@@ -326,12 +337,23 @@ def reduce(call: RemoteCall, level: str) -> None:
 def abandon(call: RemoteCall) -> bool:
     """Nobody waits for it any more: it is over here, and canceled at the agent (C9).
 
-    A message that is still under way has no task that could be named.
+    A message that is still under way has no task that could be named. False where the
+    call is in another state by now than it was read in.
     """
     if call.state == CallState.SENDING and not call.remote_task_id:
-        return unknown(call, code="abandoned", sentence=ABANDONED_AS_SENT)
+        return _end(
+            call,
+            CallState.UNKNOWN,
+            expected=_as_read(call),
+            code="abandoned",
+            sentence=ABANDONED_AS_SENT,
+        )
     return _end(
-        call, CallState.CANCELED, code="abandoned", cancellation=Cancellation.WANTED
+        call,
+        CallState.CANCELED,
+        expected=_as_read(call),
+        code="abandoned",
+        cancellation=Cancellation.WANTED,
     )
 
 

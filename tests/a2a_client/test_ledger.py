@@ -379,3 +379,20 @@ def test_what_there_was_is_encrypted() -> None:
     kept = RemoteCall.objects.get()
     assert (kept.request, kept.result) == ("Find Paris.", "said Paris")
     assert kept.detail == "in Paris"
+
+
+@pytest.mark.parametrize("give_up", [ledger.lost, ledger.abandon])
+def test_whoever_judges_by_an_old_row_leaves_a_newer_one_alone(
+    give_up: Callable[[RemoteCall], bool],
+) -> None:
+    """C7, C9: the task's name, by which it is polled and canceled, is not lost."""
+    factories.make_remote_call(CallState.SENDING)
+    old, slow = RemoteCall.objects.get(), RemoteCall.objects.get()
+    slow.remote_task_id = "R1"
+    assert ledger.working(slow, due_in=timedelta())
+
+    won = give_up(old)
+
+    assert not won
+    kept = RemoteCall.objects.get()
+    assert (kept.state, kept.remote_task_id) == (CallState.WORKING, "R1")

@@ -78,8 +78,10 @@ class Command(AgentCommand):
             raise ExitError(
                 f"A run waits for it: manage.py agent_cancel {call.run_id} ends both."
             )
-        if not ledger.abandon(call):
-            raise ExitError("It has ended already.")
+        while not ledger.abandon(call):
+            call = _named(call_id)
+            if not CallState(call.state).is_active:
+                raise ExitError("It has ended already.")
         if as_json:
             self.print_json(_document(call))
         else:
