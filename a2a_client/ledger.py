@@ -201,7 +201,7 @@ def failed(
 
     `text` is what the agent said about it.
     """
-    wanted = {"cancellation": Cancellation.WANTED} if cancel else {}
+    wanted: dict[str, Any] = {"cancellation": Cancellation.WANTED} if cancel else {}
     return _end(
         call, CallState.FAILED, code=code, sentence=sentence, text=text, **wanted
     )
@@ -215,7 +215,7 @@ def not_accepted(
     What was an answer may leave its task waiting there: it is canceled.
     """
     waits = call.remote_task_id != ""
-    wanted = {"cancellation": Cancellation.WANTED} if waits else {}
+    wanted: dict[str, Any] = {"cancellation": Cancellation.WANTED} if waits else {}
     return _end(
         call,
         CallState.NOT_ACCEPTED,
