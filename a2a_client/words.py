@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from agent_runs.cleaning import is_hidden, visible_lines
+from agent_runs.cleaning import visible, visible_lines
 
 LONGEST_EXCERPT: Final = 200
 
@@ -18,7 +18,7 @@ def cut(text: str, longest: int) -> str:
 def one_line(text: str, longest: int) -> str:
     """Its visible characters in one line of at most `longest`."""
     # No more is looked at letter by letter than may be needed.
-    found = (_visible(word) for word in text[: 10 * longest].split())
+    found = (visible(word) for word in text[: 10 * longest].split())
     return cut(" ".join(word for word in found if word), longest)
 
 
@@ -31,7 +31,3 @@ def excerpt(body: bytes) -> str:
     """The beginning of a body that is not what it should be, for an administrator."""
     text = body[: 10 * LONGEST_EXCERPT].decode(errors="replace")
     return one_line(text, LONGEST_EXCERPT)
-
-
-def _visible(word: str) -> str:
-    return "".join(letter for letter in word if not is_hidden(letter))

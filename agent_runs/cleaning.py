@@ -44,12 +44,17 @@ def is_hidden(letter: str) -> bool:
     return letter in _BLANK or unicodedata.category(letter) in _HIDING
 
 
+def visible(text: str) -> str:
+    """Its visible characters."""
+    if text.isascii() and text.isprintable():
+        # As most text is; this is asked of whole cards with every message.
+        return text
+    return "".join(letter for letter in text if not is_hidden(letter))
+
+
 def visible_lines(text: str) -> str:
     """Its visible characters, without blank lines at either end; tabs are spaces."""
-    lines = (
-        "".join(letter for letter in line.expandtabs(1) if not is_hidden(letter))
-        for line in text.splitlines()
-    )
+    lines = (visible(line.expandtabs(1)) for line in text.splitlines())
     return "\n".join(line.rstrip() for line in lines).strip()
 
 

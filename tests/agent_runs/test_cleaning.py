@@ -89,3 +89,16 @@ def test_visible_lines_keep_their_breaks_and_nothing_hidden() -> None:
     text = "\r\n\t One \u202etwo\u200b\x00  \r\n\nthree\u2028four\x07\n \n"
 
     assert cleaning.visible_lines(text) == "One two\n\nthree\nfour"
+
+
+def test_no_printable_ascii_is_hidden() -> None:
+    """What is not looked at letter by letter would have stayed whole."""
+    letters = "".join(map(chr, range(0x20, 0x7F)))
+
+    assert cleaning.visible(letters) == letters
+    assert not any(map(cleaning.is_hidden, letters))
+
+
+@pytest.mark.parametrize("hidden", ["\x00", "\x7f", "\u200b", "\u202e", "\u00ad"])
+def test_hidden_characters_are_left_out_wherever_they_are(hidden: str) -> None:
+    assert cleaning.visible(f"{hidden}a{hidden}b{hidden}") == "ab"
