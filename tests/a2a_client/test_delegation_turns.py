@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from agent_runs import deciding
 from agent_runs.handlers import ModelAnswer
 from agent_runs.models import RunState
 from agent_runs.open_turn import DENIED
+from agent_runs.tools.progress import StillRunning
 from tests import factories
 from tests.a2a_client import agents, scripts
 from tests.a2a_client.delegating import (
@@ -58,6 +60,26 @@ def test_a_message_that_was_about_to_leave_is_never_sent(peer: Peer) -> None:
     assert (step.call.state, step.call.code) == (CallState.UNKNOWN, ledger.CRASHED)
     assert ended == ModelAnswer(text="done")
     assert ledger.LOST in step.result[1]
+    assert peer.count("SendMessage") == 0
+
+
+def test_a_segment_that_was_only_slow_has_recorded_what_counts(peer: Peer) -> None:
+    """C7, R12: it had lost its lease, and records between the look and the verdict."""
+    step = delegating(peer)
+    slow = begun(step)
+    slow.remote_task_id = "R1"
+
+    def record_first(execute: Any, sql: str, *args: Any) -> Any:
+        if sql.startswith("UPDATE") and slow.state == CallState.SENDING:
+            slow.state = CallState.WORKING
+            assert ledger.working(slow, due_in=timedelta())
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(record_first):
+        found = step.delegate()
+
+    assert isinstance(found, StillRunning)
+    assert (step.call.state, step.call.remote_task_id) == (CallState.WORKING, "R1")
     assert peer.count("SendMessage") == 0
 
 
